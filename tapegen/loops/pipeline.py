@@ -1,15 +1,15 @@
-"""From a finished function, whose statements hold expression trees of arrays, to the loops that numba compiles.
+"""The pipeline of loop passes: from array statements with expression trees to the loops that numba compiles.
 
-`PASSES` declares the way in order.  Legalization and templates first say everything with what loops and numba have;
-`scalarize` turns each array statement into one loop nest, with no arrays in between.  What the program does, and which
-errors it raises, is what NumPy and Python do.  All passes behind it are optimizations of loops.
+`PASSES` declares the order.  Legalization and templates first express everything in terms of what loops and numba
+support; `scalarize` turns each array statement into one loop nest, without temporary arrays.  Results and errors are
+those of NumPy and Python.  All later passes are optimizations of loops.
 
-* `analysis` - affine forms, symbolic bounds, dependences, iteration orders: what passes ask
-* `legalize` - scalars: precision as NumPy has it, errors as Python raises them; `builder`, where scalarization writes
-* `library` - functions that compiled code cannot call, as templates and as calls that numba takes
+* `analysis` - affine forms, symbolic bounds, dependences, iteration orders
+* `legalize` - scalars: precision as NumPy has it, errors as Python raises them; `builder` emits statements
+* `library` - functions that compiled code cannot call, as templates and as calls that numba supports
 * `scalarize` - array statements as loop nests
-* `locality` - fewer loops and arrays, and memory that is near when a loop comes back to it
-* `vectorize` - innermost loops that take vector instructions; less for numba to compile
+* `locality` - fewer loops and arrays, and memory that is in cache when a loop accesses it again
+* `vectorize` - innermost loops that become vector instructions; less for numba to compile
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ PASSES: tuple[Pass[Function], ...] = (
 )
 """The passes in order.
 
-A pass relies on what those in front of it leave: fused nests are recognized before zeros are sunk, columns are packed
-before elements become scalars, and no array is allocated behind `strip_mine_reductions`.
+A pass relies on its predecessors: fused loop nests are recognized before zeros are sunk, columns are packed
+before elements become scalars, and no array is allocated after `strip_mine_reductions`.
 """
 
 
@@ -112,26 +112,26 @@ def lower_to_loops(
     wide : bool
         Whether integer arguments may have more than `integer_overflow.ARGUMENT_BITS` bits.
     bailouts : bool
-        Whether Python runs in the place of compiled code that gives up.
+        Whether Python runs in place of compiled code that bails out.
     watch : callable, optional
-        Is shown the program after each pass.
+        Called with the program after each pass.
 
     Returns
     -------
     Function
-        Loops, operations on scalars, and calls that numba takes.
+        Loops, operations on scalars, and calls that numba supports.
 
     Raises
     ------
     NoCompiledForm
-        If a call is neither lowered nor taken by numba.
+        If a call is neither lowered nor supported by numba.
     """
     _enter_external_functions()
     return run_passes(PASSES, function, watch, boundscheck=boundscheck, wide=wide, bailouts=bailouts)
 
 
 def _enter_external_functions() -> None:
-    """Enter functions that users have made known since into the tables."""
+    """Register functions that users have declared since in the tables."""
     for func, dtype in numbers().items():
         OPERATIONS.setdefault(func, from_library)
         if dtype == "complex128":

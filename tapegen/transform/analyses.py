@@ -81,7 +81,7 @@ def places_of(function: Function) -> Places:
 def facts_of(
     function: Function, wrt: Iterable[Var], results: Iterable[Var], places: Places | None = None, *, again: bool
 ) -> Facts:
-    """Analyse a lowered program for the derivative of `results` with respect to `wrt`; it may be differentiated `again`."""
+    """Analyse a lowered program for the derivative of `results` by `wrt`, perhaps differentiated `again`."""
     if places is None:
         places = places_of(function)
     activity = activity_of(function, wrt, results)

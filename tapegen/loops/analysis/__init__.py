@@ -1,15 +1,15 @@
-"""What the loop passes know about a program.
+"""Analyses of the loop passes.
 
 * `affine` - integer expressions as affine forms
 * `symbolic_bounds` - bounds of integers and sizes at a program point
-* `flow_facts` - facts along a walk over the program, computed on demand
-* `block_queries` - names that a block uses, whether its end is reached
-* `alias_pairs` - which names may share memory
+* `flow_facts` - facts at program points, computed on demand
+* `block_queries` - variables that a block uses, whether its end is reached
+* `alias_pairs` - which variables may share memory
 * `view_layouts` - results that are views or copies by the layout of an array
 * `dependence` - loop nests as data, and dependence tests
 * `rounding_sensitive` - values that control flow or indices depend on
-* `trip_counts` - how many iterations loops have
+* `trip_counts` - trip counts of loops
 * `iteration_order` - the orders in which the iterations of a loop may run
-* `independence` - loops whose iterations are independent, but for sums
+* `independence` - loops whose iterations are independent except for sums
 * `loop_visitor` - the visitor of innermost loops
 """

@@ -1,4 +1,4 @@
-"""Integer expressions as linear forms: how indices and sizes are compared, folded and printed."""
+"""Affine forms of integer expressions, by which indices and sizes are compared, folded and printed."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Affine:
 
     @property
     def names(self) -> frozenset[Var]:
-        """The Vars in it; found once."""
+        """The Vars in the form; computed once."""
         if self.mentioned is None:
             found = frozenset[Var]().union(*[free_vars(atom) for atom, _ in self.terms])
             object.__setattr__(self, "mentioned", found)
@@ -88,7 +88,7 @@ class Affine:
 
     @property
     def expr(self) -> Expr:
-        """The form as an expression: what is added first, the constant last where it reads better."""
+        """The form as an expression: added terms first, the constant last where it reads better."""
         terms = sorted(self.terms, key=lambda term: term[1] < 0)
         constant = self.constant
         if not terms:
@@ -114,14 +114,14 @@ def _scaled(atom: Expr, coefficient: int) -> Expr:
 
 
 def linear(expr: Expr) -> Affine:
-    """The linear form of an expression as it is written; what is not linear becomes an atom."""
+    """The affine form of an expression as it is written; what is not affine becomes an atom."""
     if type(expr) is not Call:
         if type(expr) is Const and isinstance(expr.value, int) and not isinstance(expr.value, bool):
             return Affine(expr.value)
         return Affine(0, ((expr, 1),))
     if expr.linear is None:
         object.__setattr__(expr, "linear", _linear(expr) or False)
-    return expr.linear or Affine.atom(expr)  # an atom would be part of what it remembers
+    return expr.linear or Affine.atom(expr)  # an atom would be part of its own cached value
 
 
 def _linear(expr: Call) -> Affine | None:
@@ -146,7 +146,7 @@ _LINEAR: frozenset[Any] = frozenset(
 
 
 def is_float64(expr: Expr) -> bool:
-    """Whether an expression is a float of 64 bits."""
+    """Whether an expression is a 64-bit float."""
     return isinstance(expr.type, Scalar) and expr.type.dtype == "float64"
 
 
@@ -157,7 +157,7 @@ def is_int(expr: Expr) -> bool:
 
 
 def folded(expr: Expr) -> Expr:
-    """An integer expression with its constants gathered."""
+    """An integer expression with its constants combined."""
     return linear(expr).expr if isinstance(expr, Call) and is_int(expr) else expr
 
 

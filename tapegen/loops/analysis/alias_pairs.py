@@ -1,7 +1,7 @@
-"""Which names may share memory where an array is stored into.
+"""May-alias pairs: which variables may share memory where an array is stored into.
 
-Names are related in pairs, statement by statement: a swap of two buffers permutes the pairs, so double buffering needs
-no copies.  Different parameters are taken not to overlap unless the program says so; the calling layer checks that.
+Variables are related in pairs, statement by statement: a swap of two buffers permutes the pairs, so double buffering
+needs no copies.  Different parameters are assumed not to overlap unless the program states it; the caller checks that.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Pairs = frozenset[frozenset[Var]]
 
 
 class Sharing:
-    """Pairs of names that may share memory, at each Store."""
+    """Pairs of variables that may share memory, at each Store."""
 
     def __init__(self, function: Function) -> None:
         self._at: dict[Stmt, Pairs] = {}
@@ -44,7 +44,7 @@ class Sharing:
         self._block(function.body, frozenset(given))
 
     def may_share(self, stmt: Stmt | None, a: Var, b: Var) -> bool:
-        """Whether two names may denote overlapping memory when a statement runs."""
+        """Whether two variables may denote overlapping memory when a statement runs."""
         return a == b or stmt not in self._at or frozenset((a, b)) in self._at[stmt]
 
     def _block(self, block: Block, pairs: Pairs) -> Pairs | None:

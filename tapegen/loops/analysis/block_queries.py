@@ -1,4 +1,4 @@
-"""Questions about blocks: the names they use, whether their ends are reached, what is read outside of loops."""
+"""Queries about blocks: the variables they use, whether their ends are reached, what is read outside of loops."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tapegen.ir.nodes import (
 
 
 def names_in(function: Function) -> set[str]:
-    """The names that the text of a function uses."""
+    """The variables that a function uses."""
     names = {param.name for param in function.params} | {name for name, _ in function.globals} | {function.name}
     return names | {var.name for var in traversal.assigned_in(*function.body)}
 
@@ -41,7 +41,7 @@ def escapes(block: Block) -> bool:
 
 
 def read_after_loops(block: Block) -> set[Var]:
-    """Counters that are read outside the loops that count by them."""
+    """Counters that are read outside their loops."""
     found: set[Var] = set()
     for stmt in block:
         nested = stmt.blocks
@@ -56,7 +56,7 @@ def read_after_loops(block: Block) -> set[Var]:
 
 
 def read_elsewhere(block: Block) -> set[Var]:
-    """Names that are read somewhere without having been assigned before, in the same block or one around it."""
+    """Variables that are read somewhere without a previous assignment in the same block or one around it."""
     found: set[Var] = set()
 
     def visit(block: Block, known: set[Var]) -> None:
@@ -80,7 +80,7 @@ def read_elsewhere(block: Block) -> set[Var]:
 
 
 def leaves(block: Block) -> bool:
-    """Whether a Break or Continue of the loop itself stands in its body."""
+    """Whether a loop's body contains a Break or Continue of the loop itself."""
     for stmt in block:
         if isinstance(stmt, (Break, Continue)):
             return True
@@ -90,7 +90,7 @@ def leaves(block: Block) -> bool:
 
 
 def without_unused(block: Block, optional: set[Var]) -> Block:
-    """Drop assignments of optional names that nothing reads."""
+    """Drop assignments of optional variables that nothing reads."""
     while True:
         gone = optional.difference(*map(traversal.reads, block))
         shorter = _without(block, gone) if gone else block

@@ -1,4 +1,4 @@
-"""Nests as data: their loops, what they read and write, and whether two of them may share their loops."""
+"""Dependence analysis: loop nests as data, their accesses, and whether two of them may be fused."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Effects = tuple[frozenset[Var], frozenset[Var], frozenset[Var], frozenset[Var]]
 
 @dataclass(frozen=True, eq=False)
 class Access:
-    """One element that a nest reads or writes, for an index of its counters."""
+    """One element that a loop nest reads or writes, with its index in terms of the counters."""
 
     array: Var
     index: tuple[Expr, ...]
@@ -46,18 +46,18 @@ class Access:
 
 @dataclass(frozen=True, eq=False)
 class LoopNest:
-    """Loops from zero, one in the other, around assignments of numbers and elements.
+    """A perfect loop nest with counters from zero, around assignments of scalars and elements.
 
     Attributes
     ----------
     loops : tuple of For
-        The loops from the outermost inwards.
+        The loops from the outermost to the innermost.
     body : tuple of Stmt
-        What the innermost one holds.
+        The body of the innermost loop.
     accesses : tuple of Access
         Elements that are read or written.
     first_read, assigned : frozenset of Var
-        Numbers that are read before the body assigns them (counters aside), and those it assigns.
+        Scalars that are read before the body assigns them (counters aside), and scalars that it assigns.
     checks : bool
         Whether an iteration may raise an error.
     """
@@ -75,7 +75,7 @@ class LoopNest:
 
     @cached_property
     def stmt(self) -> For:
-        """The nest as a statement."""
+        """The loop nest as a statement."""
         body = self.body
         for loop in reversed(self.loops):
             body = (traversal.with_blocks(loop, (body,)),)
@@ -85,19 +85,19 @@ class LoopNest:
 
     @cached_property
     def changing(self) -> set[Var]:
-        """Scalars that do not have one value throughout an iteration."""
+        """Scalars that have more than one value during an iteration."""
         counts = Counter(var for stmt in self.body for var in stmt.targets)
         return {var for var, count in counts.items() if count > 1 or var in self.first_read}
 
     def with_body(self, body: Iterable[Stmt]) -> LoopNest:
-        """Other statements in the same loops."""
+        """The same loops around other statements."""
         nest = in_loops(self.loops, tuple(body))
         assert nest is not None
         return nest
 
 
 def nest_of(stmt: Stmt) -> LoopNest | None:
-    """A statement as a nest, if it is one."""
+    """A statement as a loop nest, if it is one."""
     if type(stmt) is not For:
         return None
     loops: list[For] = []
@@ -114,7 +114,7 @@ def nest_of(stmt: Stmt) -> LoopNest | None:
 
 
 def in_loops(loops: tuple[For, ...], body: tuple[Stmt, ...]) -> LoopNest | None:
-    """Statements in loops as a nest, if they do no more than assign numbers and elements, and raise errors."""
+    """Statements in loops as a loop nest, if they only assign scalars and elements, and raise errors."""
     checks = False
     accesses: list[Access] = []
     first: set[Var] = set()
@@ -139,7 +139,7 @@ def in_loops(loops: tuple[For, ...], body: tuple[Stmt, ...]) -> LoopNest | None:
 
 
 def _accesses(stmt: Any) -> Sequence[Access] | None:
-    """The elements that a statement touches, first what it stores; None if it does not assign or check numbers."""
+    """The elements that a statement accesses, stores first; None if it is no assignment of scalars and no check."""
     if stmt.touches is None:
         stmt.touches = _found_in(stmt)
     return None if stmt.touches is False else stmt.touches
@@ -170,13 +170,13 @@ def _is_number(item: object) -> bool:
 
 
 def _reads(expr: Expr) -> Sequence[Access] | None:
-    """The elements an expression reads; None where it reads more than elements, or does more than read."""
+    """The elements an expression reads; None where it reads more than elements, or has effects."""
     if type(expr) is Const:
         return ()
     if all(type(var.type) is Scalar for var in traversal.free_vars(expr)):
         return None if Routine in map(type, traversal.callees(expr)) else ()
     found: list[Access] = []
-    arrays = 0  # that are mentioned beside their elements and sizes
+    arrays = 0  # arrays that are used other than by their elements and sizes
     for part in traversal.subexpressions(expr):
         kind = type(part)
         if kind is Var:
@@ -198,7 +198,7 @@ _JOINING_NOTHING = frozenset({Store, For, If, Return, Raise, Comment})
 
 
 class AliasSets:
-    """Which names may share memory, anywhere in a function."""
+    """Which variables may share memory, anywhere in a function."""
 
     def __init__(self, function: Function) -> None:
         self._function = function
@@ -224,27 +224,27 @@ class AliasSets:
 
     @cached_property
     def uses(self) -> Counter[Var]:
-        """How often arrays are mentioned."""
+        """The number of uses of each array."""
         occurring = (var for stmt in self._function.body for var in traversal.occurring(stmt))
         return Counter([var for var in occurring if type(var.type) is not Scalar])
 
     def group(self, var: Var) -> Var:
-        """A name that stands for all names which may share memory with this one."""
+        """The representative of the alias set of a variable."""
         while (leader := self._leader.get(var, var)) != var:
             var = leader
         return var
 
     def groups(self, names: Set[Var]) -> Iterable[Var]:
-        """These for several names."""
+        """The representatives of several variables."""
         return names if self._leader.keys().isdisjoint(names) else map(self.group, names)
 
     def own(self, var: Var) -> Stmt | None:
-        """The one statement that makes an array, if no other name shares its memory."""
+        """The single statement that creates an array, if no other variable shares its memory."""
         made = self._made.get(var, [])
         return made[0] if len(made) == 1 and var not in self._shared else None
 
     def effects(self, stmt: Stmt) -> Effects:
-        """Names whose value a statement reads, names it assigns, groups it stores into, groups it touches."""
+        """Variables that a statement reads, variables it assigns, alias sets it stores into, alias sets it accesses."""
         found = self._effects.get(stmt)
         if found is None:
             reads, assigns = traversal.reads(stmt), traversal.assigns(stmt)
@@ -259,16 +259,16 @@ class AliasSets:
 
     @cached_property
     def lasting(self) -> set[Var]:
-        """Counters that are read outside the loops that count by them."""
+        """Counters that are read outside their loops."""
         return read_after_loops(self._function.body)
 
     @cached_property
     def _counting(self) -> set[Var]:
-        """Counters whose values matter outside of a loop that counts by them."""
+        """Counters whose values matter outside of their loops."""
         found = set(self.lasting)
         for loop in traversal.statements(self._function.body):
             if isinstance(loop, For) and loop.target in [each.target for each in _loops(loop.body)]:
-                found.add(loop.target)  # counted anew while it counts
+                found.add(loop.target)  # assigned again inside the loop
         return found
 
     def _join(self, a: Var, b: Var) -> None:
@@ -290,9 +290,9 @@ def _is_place(var: Var) -> bool:
 
 
 def may_share_loops(first: LoopNest, second: LoopNest, memory: AliasSets) -> bool:
-    """Whether the iterations of two nests of the same loops may be taken in turn, for equal counters.
+    """Whether two loop nests of the same loops may be fused: iterations with equal counters run together.
 
-    Elements that both touch, and one of them writes, must be touched in the same iteration alone.
+    Elements that both access, and one of them writes, must be accessed in the same iteration only.
     """
     if first.assigned & second.first_read or second.assigned & first.first_read:
         return False
@@ -312,7 +312,7 @@ def may_share_loops(first: LoopNest, second: LoopNest, memory: AliasSets) -> boo
 
 
 def same_iteration(a: tuple[Expr, ...], b: tuple[Expr, ...], counters: set[Var], varying: set[Var]) -> bool:
-    """Whether two accesses meet on equal counters only."""
+    """Whether two accesses refer to the same element for equal counters only."""
     if any(traversal.loads(item) for item in (*a, *b)):
         return False
     found: set[Var] = set()
@@ -329,7 +329,7 @@ def same_iteration(a: tuple[Expr, ...], b: tuple[Expr, ...], counters: set[Var],
 
 
 def _never_meet(a: tuple[Expr, ...], b: tuple[Expr, ...], varying: set[Var]) -> bool:
-    """Whether some axis tells two accesses apart in all iterations."""
+    """Whether the indices of two accesses differ on some axis for all iterations."""
     for x, y in zip(a, b, strict=True):
         gap = linear(x) - linear(y)
         fixed = not (traversal.free_vars(x) | traversal.free_vars(y)) & varying
@@ -339,7 +339,7 @@ def _never_meet(a: tuple[Expr, ...], b: tuple[Expr, ...], varying: set[Var]) -> 
 
 
 def independent(a: Stmt, b: Stmt, memory: AliasSets) -> bool:
-    """Whether two statements may change places."""
+    """Whether two statements may be swapped."""
     reads_a, defs_a, writes_a, touches_a = memory.effects(a)
     reads_b, defs_b, writes_b, touches_b = memory.effects(b)
     if not (defs_a.isdisjoint(reads_b) and defs_a.isdisjoint(defs_b) and defs_b.isdisjoint(reads_a)):

@@ -1,4 +1,4 @@
-"""What is known along a walk over a program, worked out where somebody asks."""
+"""Flow facts: what is known at each point of a program, computed on demand."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
 
 
 class FlowFacts:
-    """Facts at a place of a program.
+    """Facts at a point of a program.
 
-    A walk tells what it passes; nobody may ask about most places, and then it costs next to nothing.
+    A pass reports the statements it visits; most points are never queried, and cost next to nothing.
 
     Parameters
     ----------
     outer : FlowFacts, optional
-        What is known in front of the block; it learns nothing while the block is walked over.
+        The facts before the block; they do not change while the block is visited.
     """
 
     def __init__(self, outer: FlowFacts | None = None) -> None:
         self._outer = outer
         self._facts: SymbolicBounds | None = None
-        self._passed: list[tuple[Callable[..., None], tuple[Any, ...]]] = []  # since somebody asked
+        self._passed: list[tuple[Callable[..., None], tuple[Any, ...]]] = []  # since the last query
 
     @property
     def facts(self) -> SymbolicBounds:
-        """What holds here."""
+        """The facts at this point."""
         if self._facts is None:
             self._facts = SymbolicBounds() if self._outer is None else self._outer.facts.copy()
         for learn, arguments in self._passed:
@@ -37,11 +37,11 @@ class FlowFacts:
         return self._facts
 
     def learn(self, stmt: Stmt) -> None:
-        """Pass a statement."""
+        """Pass over a statement."""
         self._passed.append((SymbolicBounds.learn, (stmt,)))
 
     def body(self, loop: For | While) -> FlowFacts:
-        """What is known in any iteration of a loop; what it assigns is not known from here on."""
+        """The facts in any iteration of a loop; what the loop assigns is unknown from here on."""
         self._passed.append((SymbolicBounds.forget, (assigns(loop),)))
         inner = FlowFacts(self)
         if isinstance(loop, For):
@@ -49,7 +49,7 @@ class FlowFacts:
         return inner
 
     def sides(self, stmt: If) -> tuple[FlowFacts, FlowFacts]:
-        """What is known in the two blocks of a branch."""
+        """The facts in the two blocks of a branch."""
         sides = FlowFacts(self), FlowFacts(self)
         for inner, holds in zip(sides, (True, False), strict=True):
             inner._passed.append((SymbolicBounds.assume_test, (stmt.test, holds)))

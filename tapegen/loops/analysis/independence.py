@@ -1,4 +1,4 @@
-"""Whether the iterations of an innermost loop are independent of each other, but for sums."""
+"""Independence of the iterations of an innermost loop, except for sums."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from tapegen.loops.analysis.affine import linear, minus
 from tapegen.loops.analysis.dependence import LoopNest
 
 _FEW = 8
-"""Iterations that are not worth a second loop: two vectors."""
+"""Trip count that is not worth a second loop: two vectors."""
 
 
 def is_independent(
     nest: LoopNest, sums: Set[Var], group: Callable[[Var], Var], values: Mapping[Var, Expr] | None = None
 ) -> bool:
-    """Whether an iteration hands nothing on to the next one but sums, and the range of the loop stays.
+    """Whether iterations pass on nothing but sums, and the range of the loop is invariant.
 
     Parameters
     ----------
     nest : LoopNest
         A single loop.
     sums : set of Var
-        Scalars that iterations hand on.
+        Scalars that are carried from iteration to iteration.
     group : callable
-        A name that stands for all names which may share memory with an array.
+        The representative of the alias set of an array.
     values : mapping, optional
-        Integers of an iteration in terms of the counter.
+        Integers of an iteration as functions of the counter.
     """
     (loop,) = nest.loops
     if loop.step != Const(1) or nest.first_read & nest.assigned != sums:
@@ -52,7 +52,7 @@ def is_short(loop: For) -> bool:
 
 
 def stride(item: Expr, counter: Var, varying: Set[Var]) -> int:
-    """By how much an index grows from iteration to iteration, if always by the same, else 0."""
+    """The stride of an index from iteration to iteration, or 0 where it is not constant."""
     form = linear(item)
     fixed = form.without(counter).names.isdisjoint(varying)
     return form.coefficient(counter) if fixed else 0

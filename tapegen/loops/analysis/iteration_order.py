@@ -1,7 +1,7 @@
-"""In which order the iterations of an innermost loop may run: as they do, the other way round, or only one by one.
+"""Legal iteration orders of an innermost loop: as it is, reversed, or only sequential.
 
-A loop that counts down may count up if no iteration accesses what another one writes.  In a backward sweep, which adds
-in no order that anybody has asked for, all iterations may add to the same element.
+A loop that counts down may count up if no iteration accesses an element that another one writes.  In a backward sweep,
+whose additions have no prescribed order, all iterations may add to the same element.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from tapegen.loops.analysis.rounding_sensitive import deciding
 
 @dataclass(frozen=True)
 class Conflicts:
-    """What is known of which accesses of a loop may be of the same element.
+    """Which accesses of a loop may refer to the same element.
 
     Attributes
     ----------
     elsewhere : callable
-        Whether two accesses may be of the same element in different iterations.
+        Whether two accesses may refer to the same element in different iterations.
     anywhere : callable
-        Whether they may be of the same element at all.
+        Whether they may refer to the same element at all.
     group : callable
-        A name that stands for all names which may share memory with an array.
+        The representative of the alias set of an array.
     """
 
     elsewhere: Callable[[Access, Access], bool]
@@ -44,20 +44,20 @@ class Conflicts:
 
 
 class IterationOrderPass(InnermostLoopPass):
-    """A pass over innermost loops that asks for the order of their iterations."""
+    """A pass over innermost loops that queries the legal orders of their iterations."""
 
     @functools.cached_property
     def leaving(self) -> set[Var]:
-        """Names that are read where no block around assigns them before."""
+        """Variables that are read where no enclosing block assigns them before."""
         return read_elsewhere(self.function.body)
 
     @functools.cached_property
     def deciding(self) -> set[Var]:
-        """Names whose value must not change in its last place."""
+        """Variables whose value must not change in the last bit."""
         return deciding(self.function, self.memory)
 
     def order(self, nest: LoopNest) -> Literal["as it is", "reversible", "carried"]:
-        """What may become of the order of iterations.
+        """The legal orders of the iterations.
 
         Returns
         -------
@@ -80,22 +80,22 @@ class IterationOrderPass(InnermostLoopPass):
         if waits or meets:
             return "carried" if self.backward else "as it is"
         if loop.step == Const(1) or nest.assigned & self.leaving:
-            return "as it is"  # what is read after the loop is of the last iteration
+            return "as it is"  # values that are read after the loop are those of the last iteration
         return "reversible"
 
     def is_stepwise(self, loop: For) -> bool:
-        """Whether a loop counts by one, for itself alone."""
+        """Whether a loop counts by one, and only itself uses the counter."""
         return loop.step in (Const(1), Const(-1)) and loop.target not in self.memory.lasting
 
     def conflicts(self, nest: LoopNest) -> Conflicts:
-        """What is known of which accesses of a loop may be of the same element."""
+        """Which accesses of a loop may refer to the same element."""
         meet = functools.cache(functools.partial(self._meet_elsewhere, nest, _integers(nest)))
         return Conflicts(meet, lambda a, b: meet(a, b) or self.may_alias(a.array, a.index, b), self.memory.group)
 
     def _only_adds(self, nest: LoopNest) -> bool:
-        """Whether the iterations of a backward sweep that counts down hand on no numbers but sums.
+        """Whether the iterations of a backward sweep that counts down carry no scalars but sums.
 
-        What such a loop looks at to raise an error, the forward sweep has looked at before.
+        The forward sweep has already checked what such a loop checks.
         """
         (loop,) = nest.loops
         if not self.backward or loop.step != Const(-1) or loop.target in self.memory.lasting:
@@ -104,7 +104,7 @@ class IterationOrderPass(InnermostLoopPass):
         return not left or not (left - _sums(nest) or left & self.deciding)
 
     def _sums_in_place(self, nest: LoopNest) -> set[Access]:
-        """Elements to which each iteration adds, in arrays to which a loop does nothing else."""
+        """Elements to which each iteration adds, in arrays that the loop accesses in no other way."""
         stores = [stmt for stmt in nest.body if isinstance(stmt, Store)]
         others = [stmt.array for stmt in stores if not stmt.accumulate]
         others += [access.array for access in nest.accesses if not access.writes]
@@ -118,7 +118,7 @@ class IterationOrderPass(InnermostLoopPass):
         }
 
     def _any_meet(self, nest: LoopNest, sums: Set[Access]) -> bool:
-        """Whether some iteration may touch an element that another one writes, sums aside."""
+        """Whether an iteration may access an element that another one writes, except for sums."""
         writes = [access for access in nest.accesses if access.writes and access not in sums]
         reads = {(access.array, access.index): access for access in nest.accesses if not access.writes}
         pairs = itertools.chain(
@@ -128,7 +128,7 @@ class IterationOrderPass(InnermostLoopPass):
         return any(self._meet_elsewhere(nest, made, a, b) for a, b in pairs)
 
     def _meet_elsewhere(self, nest: LoopNest, made: Mapping[Var, Expr], a: Access, b: Access) -> bool:
-        """Whether an element that one access writes may be that of the other one in another iteration."""
+        """Whether the element that one access writes may be that of the other access in another iteration."""
         if not (a.writes or b.writes) or self.memory.group(a.array) != self.memory.group(b.array):
             return False
         if a.array != b.array:
@@ -153,7 +153,7 @@ class IterationOrderPass(InnermostLoopPass):
 
 
 def _integers(nest: LoopNest) -> dict[Var, Expr]:
-    """What integers of an iteration are made of: its number, and what lasts."""
+    """How integers of an iteration are computed from the iteration number and invariants."""
     found: dict[Var, Expr] = {}
     often = Counter([var for stmt in nest.body for var in stmt.targets])
     for stmt in nest.body:
@@ -170,7 +170,7 @@ def _integers(nest: LoopNest) -> dict[Var, Expr]:
 
 
 def _sums(nest: LoopNest) -> set[Var]:
-    """Numbers that a loop only adds to."""
+    """Scalars that a loop only adds to."""
     found: set[Var] = set()
     for stmt in nest.body:
         match stmt:

@@ -1,4 +1,4 @@
-"""The walk over the loops of a program without array statements, with what is known about integers on the way."""
+"""Visitor of the innermost loops of a program without array statements, with the facts about integers at each point."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
 
 
 class InnermostLoopPass(abc.ABC):
-    """Rewrites the innermost loops of one function; what becomes of them is up to `rewrite`."""
+    """Rewrites the innermost loops of one function by `rewrite`."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -24,35 +24,35 @@ class InnermostLoopPass(abc.ABC):
 
     @cached_property
     def memory(self) -> AliasSets:
-        """Which names may share memory."""
+        """Which variables may share memory."""
         return AliasSets(self.function)
 
     @cached_property
     def names(self) -> NameSupply:
-        """Where new names come from."""
+        """The supply of fresh names."""
         return NameSupply(names_in(self.function))
 
     @property
     def facts(self) -> SymbolicBounds:
-        """What is known where the walk stands."""
+        """The facts at the current point."""
         return self.known.facts
 
     def concerns(self, stmt: Stmt) -> bool:
-        """Whether there may be anything to do in a loop or a branch."""
+        """Whether a loop or a branch may contain loops to rewrite."""
         return True
 
     @abc.abstractmethod
     def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
-        """What takes the place of a loop around assignments of numbers and elements.
+        """The statements that replace a loop around assignments of scalars and elements.
 
         Parameters
         ----------
         nest : LoopNest
             The loop.
         before : list of Stmt
-            What stands in front of it in its block.
+            The statements before it in its block.
         outside : FlowFacts
-            What is known in front of it; `self.facts` is what is known on an iteration.
+            The facts before it; `self.facts` are those of an iteration.
         """
 
     def block(self, block: Block) -> Block:
@@ -88,13 +88,13 @@ class InnermostLoopPass(abc.ABC):
         return traversal.with_blocks(stmt, tuple(sides))
 
     def may_alias(self, array: Var, index: tuple, other: Access) -> bool:
-        """Whether an element may be the one of an access, for all values that the numbers in both indices may have."""
+        """Whether an element may be that of an access, for all values of the scalars in both indices."""
         if self.memory.group(array) != self.memory.group(other.array):
             return False
         return array != other.array or not self.never_equal(index, other.index)
 
     def never_equal(self, a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
-        """Whether some axis tells two elements apart, for all values that the numbers in their indices may have."""
+        """Whether two elements differ on some axis, for all values of the scalars in their indices."""
         if any(traversal.loads(item) for item in (*a, *b)):
             return False
         facts = self.facts
@@ -120,7 +120,7 @@ def already_accessed(load: Load, before: list[Stmt]) -> bool:
 
 
 def unconditional_loads(value: Expr) -> list[Load]:
-    """The elements that an expression reads whatever its conditions are."""
+    """The elements that an expression reads unconditionally."""
     calls = [part for part in traversal.subexpressions(value) if isinstance(part, Call)]
     return [] if any(call.func in _CONDITIONAL for call in calls) else traversal.loads(value)
 

@@ -1,4 +1,4 @@
-"""What the numbers of a program decide, and which of them belong to tangents: whose last place may change."""
+"""Rounding-sensitive values: which scalars control flow or indices depend on, and which depend on tangents."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tapegen.loops.analysis.dependence import AliasSets
 
 
 def deciding(function: Function, memory: AliasSets) -> set[Var]:
-    """Names on whose value it may depend where a function goes and which elements it touches; groups for arrays.
+    """Variables that control flow or indices may depend on; alias sets for arrays.
 
-    The function remembers them; nobody may change them.
+    The function caches the result; it must not be modified.
     """
     if deciding not in function.known:
         function.known[deciding] = _deciding(function, memory)
@@ -33,7 +33,7 @@ def _deciding(function: Function, memory: AliasSets) -> set[Var]:
     found: set[Var] = set()
     for stmt in traversal.statements(function.body):
         if exponentials and (number := overflowing(stmt)) in exponentials:
-            # the power tells as well whether it overflowed
+            # the power also determines whether it overflowed
             found |= _contents(stmt.headers[0]) - {number}
             continue
         if isinstance(stmt, Assign) and all(_is_float(target.type) for target in stmt.targets):
@@ -55,7 +55,7 @@ def _deciding(function: Function, memory: AliasSets) -> set[Var]:
 
 
 def overflowing(stmt: Stmt) -> Var | None:
-    """The number of which a statement checks that it did not overflow."""
+    """The scalar that a statement checks for overflow."""
     match stmt:
         case If(test, (Raise(),), ()):
             match test:
@@ -67,7 +67,7 @@ def overflowing(stmt: Stmt) -> Var | None:
 
 
 def _exponentials(function: Function) -> set[Var]:
-    """Names that `math.exp` alone gives a value."""
+    """Variables that only `math.exp` defines."""
     if not any(math.exp in traversal.calls(stmt) for stmt in function.body):
         return set()
     found: dict[Var, bool] = {}
@@ -79,7 +79,7 @@ def _exponentials(function: Function) -> set[Var]:
 
 
 def following(function: Function, memory: AliasSets) -> set[Var]:
-    """Names whose value depends on tangents that are given; groups for arrays."""
+    """Variables whose value depends on given tangents; alias sets for arrays."""
     leads_to: dict[Var, set[Var]] = {}
     for made, values in _made_of(function, memory).items():
         for value in values:
@@ -95,7 +95,7 @@ def following(function: Function, memory: AliasSets) -> set[Var]:
 
 
 def _made_of(function: Function, memory: AliasSets) -> dict[Var, list[Expr]]:
-    """For each name what it gets its values from; groups for arrays."""
+    """For each variable, the variables its values come from; alias sets for arrays."""
     found: defaultdict[Var, list[Expr]] = defaultdict(list)
     for stmt in traversal.statements(function.body):
         if isinstance(stmt, Assign):
@@ -112,7 +112,7 @@ def _decides(part: Any) -> set[Var]:
     called = traversal.callees(part)
     if not called:
         return found
-    if intrinsics.ifelse not in called:  # what is in a call that decides, decides with it
+    if intrinsics.ifelse not in called:  # the operands of a control-relevant call are control-relevant too
         calls = [node for node in traversal.subexpressions(part) if type(node) is Call and _is_decision(node)]
         return found.union(*map(_contents, calls))
     work = [part]
@@ -130,7 +130,7 @@ def _decides(part: Any) -> set[Var]:
 
 
 def _beside_zero(choice: Call) -> tuple[Expr, ...]:
-    """The number and the value in a product that is zero where the number is, or in its divisor."""
+    """The scalar and the other factor of a product that is zero where the scalar is, or of such a quotient."""
     match choice.args:
         case Call(operator.ne, (number, Const(0.0))), value, Const(0.0):
             return number, value

@@ -1,8 +1,8 @@
-"""What is known about integers and sizes at a point of the program, and what follows from it.
+"""Symbolic bounds: facts about integers and sizes at a point of the program, and a prover of inequalities.
 
-Knowledge is kept while a program is walked in the order of its text: definitions (`n = u.shape[0]`), inequalities (loop
-counters, tests, checks that have passed) and the extents of arrays.  Whatever mentions a name is forgotten when that
-name is assigned again.  `SymbolicBounds.nonnegative` is the only prover; a stronger one may take its place.
+Facts are collected while a program is visited in textual order: definitions (`n = u.shape[0]`), inequalities (loop
+counters, tests, checks that have passed) and the extents of arrays.  Facts that contain a variable are dropped when it
+is assigned again.  `SymbolicBounds.nonnegative` is the only prover; a stronger one may replace it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from tapegen.ir.types import INT, Array
 from tapegen.loops.analysis.affine import Affine, is_int, linear
 
 _DEPTH = 6  # how many inequalities a proof may combine
-_LONGEST = 60  # nodes of a definition that is filled in where its name is read
-_MANY = 512  # axes whose sizes are made once
-_QUESTIONS = 5  # how many questions may wait for the answer of another
+_LONGEST = 60  # nodes of a definition that is substituted for its variable
+_MANY = 512  # axes whose sizes are cached
+_QUESTIONS = 5  # how many nested queries may be open
 
 
 @node()
@@ -47,7 +47,7 @@ class Extent:
 
     @property
     def names(self) -> frozenset[Var]:
-        """The Vars in it; found once."""
+        """The Vars in it; computed once."""
         if self.mentioned is None:
             self.mentioned = self.form.names | free_vars(self.size)  # type: ignore[misc]
         return self.mentioned
@@ -60,7 +60,7 @@ Extents = tuple[Extent, ...]
 
 @functools.lru_cache(maxsize=_MANY)
 def dim(array: Var, axis: int) -> Expr:
-    """`array.shape[axis]`: mostly one object, which is the same as itself at once."""
+    """`array.shape[axis]`: mostly one shared object, so that comparison by identity succeeds at once."""
     return Call(intrinsics.dim, (array, Const(axis)), (), INT)
 
 
@@ -73,28 +73,28 @@ def own_extent(array: Var, axis: int) -> Extent:
 
 @dataclass(slots=True)
 class SymbolicBounds:
-    """What holds where the walk stands.
+    """The facts at the current point.
 
     Attributes
     ----------
     forms : dict
         Integer Vars by their definition.
     shapes : dict
-        Extents of arrays in terms of other things than their own shape.
+        Extents of arrays in terms of values other than their own shape.
     inequalities : dict
-        Forms that are known not to be negative, by the atoms they are made of.
+        Forms that are known not to be negative, by their atoms.
     never_one : set
         Sizes that are known not to be 1.
     nonzero : set
         Vars that are known not to be 0.
     broadcasts : dict
-        What comparing sizes at run time has led to, by the forms that were compared.
+        The outcomes of comparing sizes at run time, by the compared forms.
     selected : dict
-        What a mask selects: how many elements, and where; by its element at an index.
+        What a mask selects: the number of elements, and their positions; by the mask's element at an index.
     passed : set
-        Conditions of errors that have been looked at and do not hold.
+        Error conditions that have been checked and do not hold.
     signs : dict
-        Floating Vars that are not negative (see `domains.sign_of`).
+        Floating Vars that are not negative (see `math_domains.sign_of`).
     """
 
     forms: dict[Var, Affine] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class SymbolicBounds:
         )
 
     def common(self, other: SymbolicBounds) -> SymbolicBounds:
-        """What holds in both of two states."""
+        """The facts that hold in both of two states."""
         return SymbolicBounds(
             {var: form for var, form in self.forms.items() if other.forms.get(var) == form},
             {var: shape for var, shape in self.shapes.items() if other.shapes.get(var) == shape},
@@ -142,10 +142,10 @@ class SymbolicBounds:
             self.mentioned | other.mentioned,
         )
 
-    # ---- learning ----------------------------------------------------------------------------------------------------
+    # ---- updates -----------------------------------------------------------------------------------------------------
 
     def forget(self, names: Iterable[Var]) -> None:
-        """Drop everything that mentions names that get new values."""
+        """Drop all facts that contain variables which are assigned."""
         gone = self.mentioned.intersection(names)
         if not gone:
             return
@@ -171,13 +171,13 @@ class SymbolicBounds:
         self.mentioned -= gone
 
     def set_sign(self, var: Var, sign: str) -> None:
-        """Remember the sign of a number that has just been assigned."""
+        """Record the sign of a scalar that has just been assigned."""
         if sign:
             self.signs[var] = sign
             self.mentioned.add(var)
 
     def define(self, var: Var, value: Expr) -> None:
-        """Remember an integer definition; a long one keeps its name, or a chain of them would grow without bound."""
+        """Record an integer definition; a long one keeps its name, or a chain of them would grow without bound."""
         form = self.form(value)
         if sum([len(subexpressions(atom)) for atom, _ in form.terms]) > _LONGEST:
             return
@@ -188,7 +188,7 @@ class SymbolicBounds:
             self.mentioned.add(var)
 
     def shift(self, var: Var, by: int) -> None:
-        """`var` becomes `var + by`: what was known of it is known of `var - by`."""
+        """`var` becomes `var + by`: facts about it become facts about `var - by`."""
         moved = self.inequalities.get(var, ())
         self.forget([var])
         for form in moved:
@@ -197,7 +197,7 @@ class SymbolicBounds:
                 self.assume(form - form.coefficient(var) * by)
 
     def set_shape(self, var: Var, extents: Extents) -> None:
-        """Remember the extents of an array that has just been made."""
+        """Record the extents of an array that has just been allocated."""
         self.shapes[var] = tuple(
             [
                 extent if stable(extent.form) and var not in free_vars(extent.size) else own_extent(var, k)
@@ -210,7 +210,7 @@ class SymbolicBounds:
             self.mentioned |= extent.names
 
     def assume(self, form: Affine) -> None:
-        """Remember that a form is not negative."""
+        """Record that a form is not negative."""
         if not form.is_constant and stable(form):
             self._add(form)
             self.mentioned |= form.names
@@ -224,7 +224,7 @@ class SymbolicBounds:
 
     @contextmanager
     def supposing(self, *forms: Affine) -> Iterator[None]:
-        """Assume for a moment that some forms are not negative."""
+        """Assume temporarily that some forms are not negative."""
         known, answers = self.inequalities, self._answers
         self.inequalities = dict(known)
         for form in forms:
@@ -235,19 +235,19 @@ class SymbolicBounds:
             self.inequalities, self._answers = known, answers
 
     def remember(self, what: str, forms: tuple[Affine, ...], found: Any) -> None:
-        """Remember the outcome of comparing sizes."""
+        """Record the outcome of comparing sizes."""
         if all(map(stable, forms)):
             self.broadcasts[what, forms] = found
             for form in forms:
                 self.mentioned |= form.names
 
     def select(self, what: str, mask: Expr, found: Any) -> None:
-        """Remember what a mask selects."""
+        """Record what a mask selects."""
         self.selected[what, mask] = found
         self.mentioned |= free_vars(mask)
 
     def has_passed(self, test: Expr) -> bool:
-        """Whether a condition has been found not to hold; if not, it will have been from here on."""
+        """Whether a condition is known not to hold; afterwards it is."""
         if test in self.passed:
             return True
         if not any(isinstance(part, Load) for part in subexpressions(test)):
@@ -265,7 +265,7 @@ class SymbolicBounds:
             self.mentioned.add(var)
 
     def assume_test(self, test: Expr, holds: bool = True) -> None:
-        """Remember what a condition says about integers."""
+        """Record what a condition implies for integers."""
         match test:
             case Call(intrinsics.and_ | operator.and_, parts) if holds:
                 for part in parts:
@@ -290,7 +290,7 @@ class SymbolicBounds:
                     self.assume(-gap - 1)
 
     def assume_counter(self, loop: For) -> None:
-        """Remember between what numbers a loop counts."""
+        """Record the bounds of a loop counter."""
         counter = Affine.atom(loop.target)
         self.mentioned.add(loop.target)
         match getattr(loop.step, "value", None):
@@ -302,7 +302,7 @@ class SymbolicBounds:
                 self.assume(counter - self.form(loop.stop) - 1)
 
     def learn(self, stmt: Stmt) -> None:
-        """Remember what holds after a statement: integers and sizes that it defines, checks that have passed."""
+        """Record the facts after a statement: integers and sizes that it defines, checks that have passed."""
         if isinstance(stmt, Assign):
             self.forget(stmt.targets)
             target, value = stmt.targets[0], stmt.value
@@ -321,7 +321,7 @@ class SymbolicBounds:
                     self.assume_test(test, False)
 
     def _of_new(self, call: Call) -> Extents:
-        """The extents of a new array, nothing where they are not known."""
+        """The extents of a new array, empty where they are not known."""
         if call.func not in _MAKING:
             return ()
         first = call.args[0]
@@ -333,10 +333,10 @@ class SymbolicBounds:
             return self.extents(first.args[0]) if isinstance(first.args[0], Var) else ()
         return (Extent(first, self.form(first)),) if is_int(first) else ()
 
-    # ---- asking ------------------------------------------------------------------------------------------------------
+    # ---- queries -----------------------------------------------------------------------------------------------------
 
     def form(self, expr: Expr) -> Affine:
-        """The linear form of an integer expression with definitions filled in."""
+        """The affine form of an integer expression with definitions substituted."""
         written = linear(expr)
         if not written.terms:
             return written
@@ -354,7 +354,7 @@ class SymbolicBounds:
         if type(atom) is not Call or atom.func not in _FORMED:
             return Affine.atom(atom)
         if atom.func in _SPELLED:
-            if all(map(is_int, atom.args)):  # the same number has one spelling
+            if all(map(is_int, atom.args)):  # equal constants have one spelling
                 atom = Call(atom.func, tuple([self.form(arg).expr for arg in atom.args]), (), INT)
             return Affine.atom(atom)
         match atom.func, atom.args:
@@ -378,14 +378,14 @@ class SymbolicBounds:
         return Affine.atom(atom)
 
     def extents(self, array: Var) -> Extents:
-        """The extents of an array Var; a known 0-or-more form replaces the reading of its shape in comparisons."""
+        """The extents of an array Var; a known non-negative form replaces the read of its shape in comparisons."""
         assert isinstance(array.type, Array)
         if array in self.shapes:
             return self.shapes[array]
         return tuple(UNIT if array.type.is_unit(k) else own_extent(array, k) for k in range(array.type.rank))
 
     def equal(self, a: Affine, b: Affine) -> bool:
-        """Whether two sizes are known to be the same."""
+        """Whether two sizes are known to be equal."""
         return a == b or (self.nonnegative(a - b) and self.nonnegative(b - a))
 
     def is_never_one(self, form: Affine) -> bool:
@@ -401,8 +401,8 @@ class SymbolicBounds:
         if form.is_constant:
             return form.constant >= 0
         if form in self._asking or len(self._asking) >= _QUESTIONS:
-            return False  # a proof must not rest on itself
-        # a proof holds anywhere; that there is none may be due to the questions around
+            return False  # a proof must not depend on itself
+        # a proof holds anywhere; a failed one may be due to the open queries around it
         asked = (form, *self._asking)
         answer = self._answers.get(form) or self._answers.get(asked)
         if answer is None:
@@ -415,8 +415,8 @@ class SymbolicBounds:
         return answer
 
     def _prove(self, form: Affine, depth: int) -> bool:
-        # a term that stands in the way needs an inequality that cancels it; what bounds a negative one may cancel
-        # others with it
+        # a negative term needs an inequality that cancels it; the bound of a negative term may cancel
+        # others too
         terms = form.terms
         hard: tuple[Expr, int] | None = None
         for term in terms:
@@ -452,7 +452,7 @@ class SymbolicBounds:
         return False
 
     def _about(self, atom: Expr) -> Iterable[Affine]:
-        """Inequalities in which an atom takes part."""
+        """Inequalities that contain an atom."""
         known = self.inequalities.get(atom, ())
         return known if type(atom) is Var else [*known, *self._implied(atom)]
 
@@ -487,7 +487,7 @@ class SymbolicBounds:
         return self.nonnegative(self.form(n))
 
     def _is_size(self, atom: Expr) -> bool:
-        """Whether an atom cannot be negative by its nature."""
+        """Whether an atom is non-negative by its kind."""
         if type(atom) is not Call:
             return False
         if atom.func in _SIZES:
@@ -519,7 +519,7 @@ _NEGATED: dict[Any, Any] = {
 
 
 def _cases(atom: Expr, coefficient: int) -> tuple[Expr, ...]:
-    """Numbers one of which is the value of an atom, where a bound on all of them is what is asked for."""
+    """Candidate values of an atom, one of which it has, where a bound on all of them is wanted."""
     if not isinstance(atom, Call):
         return ()
     extreme = builtins.max if coefficient < 0 else builtins.min
@@ -528,7 +528,7 @@ def _cases(atom: Expr, coefficient: int) -> tuple[Expr, ...]:
 
 
 def stable(form: Affine) -> bool:
-    """Whether the value of a form depends on names alone, not on elements of arrays or on calls."""
+    """Whether a form depends on variables alone, not on elements of arrays or on calls."""
     return all(type(atom) is Var or _stable(atom) for atom, _ in form.terms)
 
 

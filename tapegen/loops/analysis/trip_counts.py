@@ -1,4 +1,4 @@
-"""Trip counts: how many iterations loops have."""
+"""Constant trip counts of loops."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from tapegen.loops.analysis.affine import linear
 
 
 def constant_trip_count(loop: For) -> float:
-    """How many iterations a loop takes, if that is a constant."""
+    """The trip count of a loop, if it is a constant."""
     gap = linear(loop.stop) - linear(loop.start)
     return abs(gap.constant) if gap.is_constant else math.inf

@@ -1,8 +1,8 @@
-"""Results that are views or copies by the layout of an array: where a program can tell, and what numba would do.
+"""View or copy by layout: where a program can observe the difference, and what numba would choose.
 
-NumPy looks at the strides that an array has when the program runs.  numba decides by the type of its name: one in C
-order for NumPy may be in another one there where its sizes are 1, and one name for several layouts is of any.  Where a
-store makes the difference visible, compiled code may only stand for a reshape that is a view for both.
+NumPy considers the strides that an array has at run time.  numba decides by the type of the variable: an array in C
+order for NumPy may be in another order there where its sizes are 1, and a variable with several layouts has any.
+Where a store makes the difference visible, compiled code may contain a reshape only if it is a view for both.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _ALLOCATED: frozenset[Any] = frozenset(
 
 
 class Reshapes:
-    """Facts about one function, found when they are first asked for."""
+    """Facts about one function, computed on demand."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
 
     def shows(self, stmt: Stmt | None) -> bool:
-        """Whether the program can tell if what a statement assigns is part of what its value is made of, or a copy.
+        """Whether the program can observe that an assigned value is a view of its source, or a copy.
 
-        It can where one of the two is read after a store into the other one.
+        It can where one of the two is read after a store into the other.
         """
         if not isinstance(stmt, Assign):
             return False
@@ -83,11 +83,11 @@ class Reshapes:
                 break
         return None
 
-    # ---- what is found once ------------------------------------------------------------------------------------------
+    # ---- computed once -----------------------------------------------------------------------------------------------
 
     @cached_property
     def _moves(self) -> list[tuple[Stmt | None, list[Var], list[Var]]]:
-        """The statements that hand on memory, with the names that get it and those it comes from."""
+        """The statements that pass memory on, with the variables that get it and those it comes from."""
         shared = [pair for group in self.function.shared for pair in permutations(group, 2)]
         found: list[tuple[Stmt | None, list[Var], list[Var]]] = [(None, [a], [b]) for a, b in shared]
         for stmt in traversal.statements(self.function.body):
@@ -105,13 +105,13 @@ class Reshapes:
     @cached_property
     def _live(self) -> Liveness:
         live = Liveness()
-        # the caller sees what its arrays hold afterwards
+        # the caller sees the final contents of its arrays
         live.block(self.function.body, frozenset(filter(is_place, self.function.params)))
         return live
 
     @cached_property
     def _given(self) -> dict[Var, list[Expr]]:
-        """What each array is assigned."""
+        """The values assigned to each array."""
         found: dict[Var, list[Expr]] = {}
         for stmt in traversal.statements(self.function.body):
             if isinstance(stmt, Assign):
@@ -130,7 +130,7 @@ class Reshapes:
 
     @cached_property
     def _layouts(self) -> dict[Var, str]:
-        """By name; the largest solution, for a loop may hand an array on from iteration to iteration."""
+        """By variable; the largest solution, since a loop may pass an array on from iteration to iteration."""
         found = {var: var.type.layout for var in self.function.params if isinstance(var.type, Array)}
         changed = True
         while changed:
@@ -145,7 +145,7 @@ class Reshapes:
         return found
 
     def _layout(self, expr: Expr, found: dict[Var, str], type_: Array | None = None) -> str:
-        """By the names that are known; "" where none is yet.  A new array has the layout that its name states."""
+        """By variables of known layout; "" where it is not known yet.  A new array has the layout of its variable."""
         if not isinstance(expr.type, Array):
             return "A"
         new = type_ or expr.type
@@ -171,7 +171,7 @@ class Reshapes:
 
     @staticmethod
     def _of_part(base: str, index: tuple[Expr | Slice, ...]) -> str:
-        """Of a part of an array: that keeps the order of C with integers, and a slice behind them."""
+        """For a part of an array: C order is kept by integers followed by a slice."""
         if any(not isinstance(item, Slice) and isinstance(item.type, Array) for item in index):
             return "C"
         *front, last = index
@@ -180,7 +180,7 @@ class Reshapes:
         return base if base in ("", "C") and keeps else "A"
 
     def _reached(self, names: set[Var], *, both_ways: bool = False, through: Stmt | None = None) -> set[Var]:
-        """These names and those that get their memory, or also had it before; not by way of one statement."""
+        """These variables and those that get their memory, or had it before; not by way of one statement."""
         found = set(names)
         count = 0
         while len(found) > count:

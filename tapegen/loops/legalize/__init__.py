@@ -1,4 +1,4 @@
-"""Scalar operations as numba must be told to do them.
+"""Legalization: scalar operations in the form that gives NumPy's and Python's results in numba.
 
 * `registry` - the table of lowerings
 * `builder` - emission of statements, fresh names, checks

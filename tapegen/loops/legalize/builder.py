@@ -1,4 +1,4 @@
-"""Where the passes of this package write: emitted statements, fresh names, what is known, and checks."""
+"""Loop builder: emission of statements, fresh names, facts and checks for the passes of this package."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Indices = tuple[Expr, ...]
 
 
 class NoCompiledForm(TapegenError):
-    """A call that numba does not take and that is not lowered to loops.
+    """A call that numba does not support and that is not lowered to loops.
 
     Parameters
     ----------
     call : str
         The name of the call.
     origin : Span or None
-        Where it stands in the user's source.
+        Its location in the user's source.
     """
 
     def __init__(self, call: str, origin: Span | None) -> None:
@@ -50,11 +50,11 @@ class ElementRule:
     dtype : str
         Its dtype.
     at : callable
-        Gives the element for an index (one non-negative expression for each axis); may write temporaries first.
+        Returns the element at an index (one non-negative expression for each axis); may emit temporaries first.
     weak : bool
-        Whether it is a Python number, which takes the precision of what it meets.
+        Whether it is a Python scalar, which takes the precision of the other operand.
     cost : int
-        How much work one element is, in additions; an element that is merely read costs nothing.
+        The work to compute one element, in additions; loading an element costs nothing.
     """
 
     extents: Extents
@@ -70,21 +70,21 @@ class ElementRule:
 
 @dataclass(slots=True)
 class Loop:
-    """A loop of the program around the statement that is being written."""
+    """A loop of the program around the statement that is being emitted."""
 
     counter: Var | None  # None: a while loop
     start: Affine
     stop: Affine
-    step: int  # 0 where the run decides
-    assigned: set[Var]  # by the program, and by what is written into the body
+    step: int  # 0 where it is known at run time only
+    assigned: set[Var]  # by the program, and by statements emitted into the body
     leaves: bool  # whether a Break or Continue may skip statements of an iteration
-    outside: SymbolicBounds = field(default_factory=SymbolicBounds)  # what holds in front of it, whether it runs or not
+    outside: SymbolicBounds = field(default_factory=SymbolicBounds)  # facts before it, whether it runs or not
     before: list[Stmt] = field(default_factory=list)
-    lasting: list[Affine] = field(default_factory=list)  # checked in front of it without a condition
+    lasting: list[Affine] = field(default_factory=list)  # checked before it unconditionally
 
 
 class LoopBuilder(ABC):
-    """State of the walk over one function."""
+    """State of the visitor of one function."""
 
     def __init__(self, function: Function, sharing: Sharing, boundscheck: bool) -> None:
         used = {part.name for part in function.params} | {name for name, _ in function.globals} | {function.name}
@@ -96,12 +96,12 @@ class LoopBuilder(ABC):
         self.tapes = frozenset(function.tapes)
         self.facts = SymbolicBounds()
         self.views: dict[Var, tuple[ElementRule, frozenset[Var]]] = {}
-        self.layouts: dict[Var, str] = {}  # of arrays made here and of views, where the type of the name does not say
+        self.layouts: dict[Var, str] = {}  # of new arrays and views, where the type does not tell
         self.out: list[Stmt] = []
         self.loops: list[Loop] = []
-        self.branches: list[int] = [0]  # for each loop around, how many conditions stand between it and here
+        self.branches: list[int] = [0]  # for each enclosing loop, the number of conditions between it and this point
         self.statement: Stmt | None = None
-        self.optional: set[Var] = set()  # names of views whose assignment may be dropped
+        self.optional: set[Var] = set()  # views whose assignment may be dropped
         self._counters: list[Var] = []
 
     @property
@@ -130,15 +130,15 @@ class LoopBuilder(ABC):
 
     @abstractmethod
     def view_of(self, expr: Expr) -> Expr:
-        """A place as an operand that numba takes."""
+        """An lvalue or view as an operand that numba supports."""
 
     @abstractmethod
     def is_written(self, array: Var) -> bool:
-        """Whether something is stored into memory that an array may share."""
+        """Whether something is stored into memory that may alias an array."""
 
     @abstractmethod
     def shows_sharing(self) -> bool:
-        """Whether the program can tell if the statement at hand assigns a view or a copy."""
+        """Whether the program can observe if the current statement assigns a view or a copy."""
 
     @abstractmethod
     def in_rows(self, array: Expr) -> Expr | None:
@@ -146,20 +146,20 @@ class LoopBuilder(ABC):
 
     @abstractmethod
     def check_mask(self, array: ElementRule, mask: ElementRule) -> None:
-        """A mask has the sizes of the axes it selects from."""
+        """Check that a mask has the sizes of the axes it selects from."""
 
     @abstractmethod
     def nonzero(self, mask: Expr) -> list[Var]:
-        """For each axis of a boolean array, the indices where it holds."""
+        """For each axis of a boolean array, the indices of its true elements."""
 
-    # ---- writing -----------------------------------------------------------------------------------------------------
+    # ---- emission ----------------------------------------------------------------------------------------------------
 
     def emit(self, *stmts: Stmt) -> None:
         self.out.extend(stmts)
 
     @contextmanager
     def block(self) -> Iterator[list[Stmt]]:
-        """Collect what is written inside into a block of its own."""
+        """Collect the statements that are emitted inside into a new block."""
         outer, self.out = self.out, []
         try:
             yield self.out
@@ -168,7 +168,7 @@ class LoopBuilder(ABC):
 
     @contextmanager
     def conditional(self) -> Iterator[list[Stmt]]:
-        """A block that does not always run: what it learns is forgotten."""
+        """A block that is executed conditionally: its facts are dropped afterwards."""
         facts, views = self.facts, self.views
         self.facts, self.views = facts.copy(), dict(views)
         self.branches[-1] += 1
@@ -186,7 +186,7 @@ class LoopBuilder(ABC):
         return var
 
     def bind(self, expr: Expr, base: str = "t") -> Expr:
-        """`expr` itself if it is an atom, else a new name for it."""
+        """`expr` itself if it is an atom, else a new variable for it."""
         if isinstance(expr, (Var, Const)):
             return expr
         var = self.fresh(base, expr.type)
@@ -197,7 +197,7 @@ class LoopBuilder(ABC):
         return var
 
     def counters(self, rank: int) -> list[Var]:
-        """Loop counters: the same few letters in every nest."""
+        """Loop counters: the same few letters in every loop nest."""
         letters = iter("ijklmpqr")
         while len(self._counters) < rank:
             letter = next((c for c in letters if c not in self.names), "i")
@@ -208,14 +208,14 @@ class LoopBuilder(ABC):
         self.emit(Comment(text, self.origin))
 
     def unsupported(self, what: Any, how: str = "") -> NoCompiledForm:
-        """The refusal of a function, perhaps of one way to call it; or of something else by its name."""
+        """The refusal of a function, perhaps of one variant of its calls; or of something else by its name."""
         name = what if isinstance(what, str) else spelled(what)
         return NoCompiledForm(f"{name} {how}".rstrip(), self.origin)
 
-    # ---- knowledge ---------------------------------------------------------------------------------------------------
+    # ---- facts -------------------------------------------------------------------------------------------------------
 
     def forget(self, names: Iterable[Var]) -> None:
-        """Names get new values: drop what is known about the old ones."""
+        """Variables are assigned: drop the facts about their old values."""
         gone = set(names)
         self.facts.forget(gone)
         for var in gone:
@@ -223,7 +223,7 @@ class LoopBuilder(ABC):
         self.forget_views(gone)
 
     def forget_views(self, gone: set[Var]) -> None:
-        """Views made of names that get new values are from now on what their own names denote."""
+        """Views of variables that are assigned now refer to their own variables."""
         if not self.views:
             return
         stale = [view for view, (_, mentions) in self.views.items() if view in gone or not gone.isdisjoint(mentions)]
@@ -231,7 +231,7 @@ class LoopBuilder(ABC):
             del self.views[view]
 
     def set_view(self, var: Var, lazy: ElementRule, keep: bool = False) -> None:
-        """Remember that a name denotes part of other arrays; with `keep` its assignment stays even if unused."""
+        """Record that a variable is a view of other arrays; with `keep` its assignment stays even if unused."""
         index = tuple(Var(f"?{k}", INT) for k in range(lazy.rank))
         mentions = traversal.free_vars(lazy.at(index)) - set(index)
         for extent in lazy.extents:
@@ -251,12 +251,12 @@ class LoopBuilder(ABC):
         return ElementRule(self.facts.extents(var), var.type.dtype, lambda index: Load(var, index, type_))
 
     def layout(self, array: Var) -> str:
-        """How an array lies in memory: "C", "F" or "A" for any."""
+        """The memory layout of an array: "C", "F" or "A" for any."""
         assert isinstance(array.type, Array)
         return self.layouts.get(array, array.type.layout)
 
     def clamped(self, extent: Extent) -> Expr:
-        """The size as a number that is not negative."""
+        """The size as an expression that is not negative."""
         if self.facts.nonnegative(extent.form):
             return extent.size
         return Call(max, (extent.size, Const(0)), (), INT)
@@ -273,13 +273,13 @@ class LoopBuilder(ABC):
     # ---- checks ------------------------------------------------------------------------------------------------------
 
     def check(self, wrong: Expr, exception: type[BaseException], message: str) -> None:
-        """`if wrong: raise exception(message)`, unless that has been looked at already."""
+        """`if wrong: raise exception(message)`, unless that has been checked already."""
         if self.facts.has_passed(wrong):
             return
         self.emit(If(wrong, (Raise(exception, (Const(message),), self.origin),), (), self.origin))
 
     def require(self, form: Affine, exception: type[BaseException], message: str) -> None:
-        """Make sure that a form is not negative: by proof, by a check in front of a loop, or by a check here."""
+        """Ensure that a form is not negative: by proof, by a check before a loop, or by a check here."""
         if self.facts.nonnegative(form):
             return
         if self._hoisted(form, exception, message):
@@ -288,14 +288,14 @@ class LoopBuilder(ABC):
         self.facts.assume(form)
 
     def _hoisted(self, form: Affine, exception: type[BaseException], message: str) -> bool:
-        """Check in front of the loops around: the worst iteration decides.
+        """Hoist a check out of the enclosing loops: the worst iteration is checked.
 
-        A check may move only to where it is certain that some iteration runs into it: what it looks at besides the form
-        is whether the loops run.  All of that must be worst in the same iteration, the first or the last.
+        A check may move only to where it is certain that some iteration fails it: besides the form it tests
+        whether the loops run.  All of these must be worst in the same iteration, the first or the last.
         """
         depth: int | None = None
         wrong = [-form - 1]  # there is an error where none of these is negative
-        guards: list[int] = []  # the loops that the others say run
+        guards: list[int] = []  # the loops that the others imply to run
         for outer in range(len(self.loops) - 1, -1, -1):
             loop = self.loops[outer]
             if self.branches[outer + 1] or loop.leaves or loop.counter is None or not loop.step:
@@ -325,13 +325,13 @@ class LoopBuilder(ABC):
 
 
 def _at_worst(loop: Loop, forms: list[Affine]) -> list[Affine] | None:
-    """Forms on the iteration of a loop on which all of them are largest; None where there is no such iteration."""
+    """Forms at the iteration of a loop at which all of them are largest; None where there is no such iteration."""
     counter = loop.counter
     assert counter is not None
     parts = (loop.start, loop.stop, *(form.without(counter) for form in forms))
     if any(not loop.assigned.isdisjoint(_vars_of(part)) for part in parts):
         return None
-    if not all(map(stable, forms)):  # elements of arrays, to which an inner loop counts, may differ between iterations
+    if not all(map(stable, forms)):  # elements of arrays that bound an inner loop may differ between iterations
         return None
     coefficients = [form.coefficient(counter) for form in forms]
     if not any(coefficients):
@@ -344,7 +344,7 @@ def _at_worst(loop: Loop, forms: list[Affine]) -> list[Affine] | None:
 
 
 def _follows(outside: SymbolicBounds, wrong: list[Affine], trips: Affine) -> bool:
-    """Whether there can only be an error if the loop runs at all, by what is known in front of it."""
+    """Whether an error implies that the loop runs, by the facts before it."""
     if outside.nonnegative(trips - 1):
         return True
     with outside.supposing(-trips, *wrong[1:]):
@@ -352,7 +352,7 @@ def _follows(outside: SymbolicBounds, wrong: list[Affine], trips: Affine) -> boo
 
 
 def spelled(func: Any) -> str:
-    """A function as users write it: `np.linalg.solve`, `math.comb`, `len`."""
+    """A function in the user's spelling: `np.linalg.solve`, `math.comb`, `len`."""
     name = getattr(func, "__name__", repr(func))
     if intrinsics.is_draw(func):
         return func.__qualname__
@@ -365,7 +365,7 @@ def spelled(func: Any) -> str:
 
 
 def negative(form: Affine) -> Expr:
-    """`form < 0`, with each term on the side where it is added."""
+    """`form < 0`, with each term on the side where it is positive."""
     plus = Affine(max(form.constant, 0), tuple(t for t in form.terms if t[1] > 0))
     minus = -Affine(min(form.constant, 0), tuple(t for t in form.terms if t[1] < 0))
     if minus.is_constant:

@@ -1,4 +1,4 @@
-"""Functions of whole numbers that numba lacks, as loops: factorial, permutations, combinations."""
+"""Combinatorial functions of integers that numba lacks, as loops: factorial, permutations, combinations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LARGEST = 2**63 - 1
 
 
 def counted(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
-    """`math.factorial`, `math.perm` and `math.comb`; a result that 64 bits do not hold raises OverflowError."""
+    """`math.factorial`, `math.perm` and `math.comb`; a result that exceeds 64 bits raises OverflowError."""
     n, *rest = (w.bind(arg) for arg in args)
     for arg in (n, *rest):
         if not w.facts.nonnegative(w.facts.form(arg)):

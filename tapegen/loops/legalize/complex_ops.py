@@ -1,6 +1,6 @@
-"""Operations on single complex numbers; what has no entry here runs as Python.
+"""Legalization of operations on complex scalars; an operation without an entry here runs as Python.
 
-Numba divides complex numbers as Python does, which raises, and NumPy's functions as NumPy does, which gives NaN.
+numba divides complex numbers as Python does, which raises, and NumPy's functions as NumPy does, which gives NaN.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _power(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> 
 
 
 def _checked(w: LoopBuilder, result: Call, args: tuple[Expr, ...]) -> Expr:
-    """A result after a check that it is finite if its operands are: Python raises there."""
+    """A result after a check that it is finite if its operands are: Python raises otherwise."""
     value = w.bind(result)
     wrong: Expr = Call(operator.not_, (Call(cmath.isfinite, (value,), (), BOOL),), (), BOOL)
     for arg in args:
@@ -151,7 +151,7 @@ def _cmath_test(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar
 
 
 def _cmath(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
-    """A function of `cmath`, which raises where Python's does."""
+    """A function of `cmath`, which raises where Python's function does."""
     if func is cmath.log and len(args) == 2:
         top, bottom = (_cmath(w, cmath.log, (arg,), type_) for arg in args)
         return _divide(w, operator.truediv, (top, bottom), type_)

@@ -1,4 +1,4 @@
-"""Where functions of `math` raise: the arguments outside their domains, and the results that overflow."""
+"""Domains of functions of `math`: the arguments for which they raise, and the results that overflow."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tapegen.ir.types import BOOL, FLOAT
 
 
 def sign_of(x: Expr, signs: Mapping[Var, str]) -> str:
-    """What is known of a number: "+" for positive (or NaN), "0+" for not negative, "" for nothing.
+    """The known sign of a scalar: "+" for positive (or NaN), "0+" for not negative, "" for unknown.
 
     Parameters
     ----------
     x : Expr
-        The number.
+        The scalar.
     signs : mapping of Var to str
-        The same of variables; whatever those are of which it says nothing.
+        Known signs of variables; others are unknown.
     """
     if isinstance(x, Var):
         return signs.get(x, "")
@@ -73,14 +73,14 @@ def _infinite(x: Expr) -> Expr:
 
 
 def _pole(x: Expr) -> Expr:
-    """Zero or a negative whole number."""
+    """Zero or a negative integer."""
     low = Call(operator.le, (x, Const(0.0)), (), BOOL)
     whole = Call(operator.eq, (x, Call(np.floor, (x,), (), FLOAT)), (), BOOL)
     return Call(intrinsics.and_, (low, whole), (), BOOL)
 
 
 def _no_remainder(x: Expr, y: Expr) -> Expr:
-    """An infinite number, or a divisor of 0; NaN gives NaN."""
+    """An infinite value, or a divisor of 0; NaN gives NaN."""
     infinite = Call(intrinsics.and_, (_infinite(x), Call(operator.eq, (y, y), (), BOOL)), (), BOOL)
     zero = Call(
         intrinsics.and_, (Call(operator.eq, (y, Const(0.0)), (), BOOL), Call(operator.eq, (x, x), (), BOOL)), (), BOOL

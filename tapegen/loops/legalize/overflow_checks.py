@@ -1,7 +1,7 @@
 """Overflow checks: operations on Python integers that may need more than 64 bits.
 
-Python's integers grow, those of compiled code wrap around.  Value ranges tell which operations cannot; around the
-others stands `exact`, which scalarization makes a check of.
+Python's integers grow, those of compiled code wrap around.  Value ranges exclude that for some operations; the
+others are marked by `exact`, for which scalarization emits a check.
 
 Before::
 
@@ -40,14 +40,14 @@ def _block(block: Block, calls: frozenset[Call]) -> Block:
     for stmt in block:
         if isinstance(stmt, Store):
             stmt = replace(stmt, value=change(stmt.value))
-        elif not isinstance(stmt, For):  # the bounds of a loop are no numbers
+        elif not isinstance(stmt, For):  # the bounds of a loop are no scalars
             stmt = traversal.map_headers(stmt, change)
         out.append(traversal.with_blocks(stmt, tuple(_block(inner, calls) for inner in stmt.blocks)))
     return tuple(out)
 
 
 def _number(node: Any, calls: frozenset[Call]) -> Any:
-    """Inside an index nothing is marked."""
+    """Nothing is marked inside of an index."""
     match node:
         case Tuple(items):
             return Tuple(tuple(_number(item, calls) for item in items))

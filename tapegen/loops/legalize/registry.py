@@ -1,4 +1,4 @@
-"""Which function is lowered how.  The other modules of this package fill these tables when they are imported."""
+"""Registry of lowerings by function.  The other modules of this package fill these tables when they are imported."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from tapegen.ir.nodes import Call, Const, Expr, Var
 from tapegen.loops.legalize.builder import ElementRule, LoopBuilder
 
 SCALAR: dict[Any, Callable[[LoopBuilder, Call], Expr]] = {}
-"""Functions of arrays that give one number."""
+"""Functions of arrays that return a scalar."""
 
 LAZY: dict[Any, Callable[[LoopBuilder, Call], ElementRule]] = {}
-"""Functions whose result is a rule for elements: other arrangements of an array, constant arrays, ..."""
+"""Functions whose result is a rule for elements: permutations of an array, constant arrays, ..."""
 
 FILL: dict[Any, Callable[[LoopBuilder, Call, Var], None]] = {}
-"""Functions whose result is assigned to a new array, by loops or by a call that numba takes."""
+"""Functions whose result is assigned to a new array, by loops or by a call that numba supports."""
 
 SEVERAL: dict[Any, Callable[[LoopBuilder, Call], tuple[Expr, ...]]] = {}
-"""Functions that give several arrays: an expression for each."""
+"""Functions that return several arrays: an expression for each."""
 
 REWRITE: dict[Any, Callable[[LoopBuilder, Call], Expr]] = {}
-"""Functions that are said with other functions."""
+"""Functions that are decomposed into other functions."""
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
@@ -33,7 +33,7 @@ class _Register(Protocol):
 
 
 def handles(table: dict[Any, Any], *funcs: Any) -> _Register:
-    """Decorator: enter a handler into a table for some functions."""
+    """Decorator: register a handler for some functions in a table."""
 
     def register(handler: Handler) -> Handler:
         table.update(dict.fromkeys(funcs, handler))
@@ -46,9 +46,9 @@ _FLATTENS = frozenset({np.concatenate, np.sort, np.argsort, np.take_along_axis})
 
 
 def arguments(w: LoopBuilder, call: Call, *names: str) -> list[Any]:
-    """The arguments of a call by position or keyword; None where an argument is left out.
+    """The arguments of a call by position or keyword; None where an argument is missing.
 
-    A None in the call means the same, but for an axis with another default (`_FLATTENS`), where it stays `Const(None)`.
+    A None in the call means the same, except for an axis with another default (`_FLATTENS`): that stays `Const(None)`.
     """
     given = dict(zip(names, call.args)) | dict(call.kwargs)
     unknown = given.keys() - set(names)

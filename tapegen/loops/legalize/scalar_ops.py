@@ -1,7 +1,7 @@
-"""Operations on single numbers, as numba must be told to do them.
+"""Legalization of operations on scalars: precision as in NumPy, errors as in Python.
 
-Numba widens (`float32 * 2.0` becomes float64, int32 sums become int64) and its Python numbers never raise.  Here each
-operation gets the precision that its IR type states, and those of Python numbers get explicit checks.
+numba widens (`float32 * 2.0` becomes float64, int32 sums become int64) and its Python scalars never raise.  Here each
+operation gets the precision that its IR type states, and operations on Python scalars get explicit checks.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from tapegen.rules.external_functions import numbers
 
 Operation = Callable[[LoopBuilder, Any, tuple[Expr, ...], Scalar], Expr]
 
-_LARGEST_INT = 9.2e18  # what still fits a 64-bit integer, with room for rounding
+_LARGEST_INT = 9.2e18  # what still fits a 64-bit integer, with a margin for rounding
 TOO_LARGE = "an integer has more than 64 bits"
 
 
 def operation(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
-    """One operation on numbers that are already in numba's terms."""
+    """One operation on scalars that are already legal for numba."""
     table = COMPLEX if _is_of_complex(args, type_) else OPERATIONS
     if func not in table:
         raise w.unsupported(func, "of complex numbers" if table is COMPLEX else "")
@@ -44,7 +44,7 @@ def _is_of_complex(args: tuple[Expr, ...], type_: Scalar) -> bool:
 
 
 def convert(expr: Expr, dtype: str) -> Expr:
-    """A number with another dtype."""
+    """A scalar converted to another dtype."""
     if dtype_of(expr) == dtype:
         return expr
     if isinstance(expr, Const) and isinstance(expr.value, (int, float)):
@@ -64,7 +64,7 @@ def convert(expr: Expr, dtype: str) -> Expr:
 
 
 def numpy_name(dtype: str) -> str:
-    """What NumPy's scalar type of a dtype is called."""
+    """The name of NumPy's scalar type of a dtype."""
     return "bool_" if dtype == "bool" else dtype
 
 
@@ -82,7 +82,7 @@ def _weak(expr: Expr) -> bool:
 
 
 def common_dtype(args: tuple[Expr, ...]) -> str:
-    """NumPy's dtype for operands of which some may be Python numbers."""
+    """NumPy's dtype for operands of which some may be Python scalars."""
     return _common(tuple((dtype_of(arg), _weak(arg)) for arg in args))
 
 
@@ -96,7 +96,7 @@ _WIDE = frozenset({"float64", "int64"})
 
 
 def _in_precision(args: tuple[Expr, ...], dtype: str) -> tuple[Expr, ...]:
-    """Operands such that numba computes in `dtype`."""
+    """Operands for which numba computes in `dtype`."""
     if dtype == "float64":
         if not _WIDE.isdisjoint(map(dtype_of, args)):
             return args  # numba promotes as NumPy does
@@ -107,7 +107,7 @@ def _in_precision(args: tuple[Expr, ...], dtype: str) -> tuple[Expr, ...]:
 
 
 def _result(expr: Call, dtype: str) -> Expr:
-    """An integer result, which numba makes 64 bits wide."""
+    """An integer result, which numba widens to 64 bits."""
     return convert(expr, dtype) if dtype.startswith(("int", "uint")) and dtype != "int64" else expr
 
 
@@ -122,7 +122,7 @@ def _sum_or_product(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Sc
     if dtype.startswith(("int", "uint")):
         wide = Call(func, tuple(convert(arg, "int64") if dtype_of(arg) == "bool" else arg for arg in args), (), INT)
         return folded(wide) if dtype == "int64" else convert(wide, dtype)
-    for number, factor in (args, args[::-1]):  # the seed of a derivative, mostly
+    for number, factor in (args, args[::-1]):  # mostly the seed of a derivative
         if func is operator.mul and builders.is_const(factor, 1.0) and dtype_of(number) == dtype:
             return number
     return Call(func, _in_precision(args, dtype), (), type_)
@@ -200,7 +200,7 @@ def _whole_power(x: Expr, exponent: int, type_: Scalar) -> Call:
 
 
 def _python_power(w: LoopBuilder, x: Expr, y: Expr) -> Expr:
-    """`x ** y` of Python floats: no negative base with a fraction, no division by zero, no overflow."""
+    """`x ** y` of Python floats: checks for negative bases with fractional exponents, division by zero and overflow."""
     x, y = w.bind(x), w.bind(y)
     below = Call(operator.lt, (x, Const(0.0)), (), BOOL)
     match y:
@@ -264,7 +264,7 @@ def _bits(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> E
 
 
 def _shift(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
-    """Bits moved by a number of places that a processor takes modulo the width of the integer."""
+    """A bit shift; processors take the shift count modulo the width of the integer."""
     func = _OPERATORS.get(func, func)
     number, places = args
     width = 1 if type_.dtype == "bool" else np.iinfo(type_.dtype).bits
@@ -273,7 +273,7 @@ def _shift(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> 
     number, places = w.bind(number), w.bind(places)
     if type_.python:
         w.check(Call(operator.lt, (places, Const(0)), (), BOOL), ValueError, "negative shift count")
-        if func is operator.lshift:  # whether the result has 64 bits is asked where that is not known
+        if func is operator.lshift:  # whether the result fits in 64 bits is checked where that is not known
             return _bits(w, func, (number, places), type_)
     inside = Call(operator.ge, (places, Const(0)), (), BOOL), Call(operator.lt, (places, Const(width)), (), BOOL)
     signs = func is operator.rshift and not type_.dtype.startswith("u")
@@ -318,7 +318,7 @@ def _strong_mul(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar
 
 
 def _guarded(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
-    """The product in the form in which a number beside zero is known, and no decision (see `deciding`)."""
+    """The guarded product in the shape that `rounding_sensitive` recognizes, so that the guard decides nothing."""
     product, used = args
     zero = convert(Const(0.0), type_.dtype)
     return Call(intrinsics.ifelse, (convert(used, "bool"), convert(product, type_.dtype), zero), (), type_)
@@ -335,11 +335,11 @@ def _heaviside(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar)
     return Call(intrinsics.ifelse, (positive, one, inner), (), type_)
 
 
-# ---- functions of one or two numbers ---------------------------------------------------------------------------------
+# ---- functions of one or two scalars ---------------------------------------------------------------------------------
 
 
 def _direct(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
-    """A function that numba takes as it stands, given operands of the right precision."""
+    """A function that numba supports as it is, given operands of the right precision."""
     if type_.dtype in ("float32", "float64"):
         args = tuple(arg if func in _MIXED and k else convert(arg, type_.dtype) for k, arg in enumerate(args))
     return _result(Call(func, args, (), INT if type_.dtype.startswith("int") else type_), type_.dtype)
@@ -395,7 +395,7 @@ def _cast(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> E
 
 
 def _fits_int(w: LoopBuilder, x: Expr) -> Expr:
-    """A float after a check that it is finite and not too large for an integer."""
+    """A float after a check that it is finite and fits an integer."""
     x = w.bind(x)
     w.check(Call(operator.ne, (x, x), (), BOOL), ValueError, "cannot convert float NaN to integer")
     inside = Call(operator.lt, (Call(builtins.abs, (x,), (), FLOAT), Const(_LARGEST_INT)), (), BOOL)
@@ -404,7 +404,7 @@ def _fits_int(w: LoopBuilder, x: Expr) -> Expr:
 
 
 def _exact(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
-    """An operation on integers after a check, in floats, that its result has 64 bits."""
+    """An operation on integers after a check, in floats, that its result fits 64 bits."""
     (result,) = args
     if not isinstance(result, Call):
         return result
@@ -455,7 +455,7 @@ def _imaginary(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar)
 
 
 def _extreme(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
-    """Python's `min` and `max` of several numbers."""
+    """Python's `min` and `max` of several scalars."""
     return Call(func, args, (), type_)
 
 
@@ -481,7 +481,7 @@ def _math(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> E
 
 
 def from_library(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
-    """A function of numbers that the backend takes from a library: it computes in double precision."""
+    """A function of scalars that the backend takes from a library: it computes in double precision."""
     dtype = numbers()[func]
     result = Call(func, tuple(convert(arg, dtype) for arg in args), (), Scalar(dtype))
     return convert(result, type_.dtype)
@@ -526,7 +526,7 @@ _MATH = (
 )
 
 COMPLEX: dict[Any, Operation] = {}
-"""What has a compiled form where an operand or the result is complex (`complex_numbers`)."""
+"""Functions with a lowering where an operand or the result is complex (`complex_ops`)."""
 
 OPERATIONS: dict[Any, Operation] = {
     **dict.fromkeys((operator.add, operator.sub, operator.mul, np.add, np.subtract, np.multiply), _sum_or_product),
@@ -565,4 +565,4 @@ OPERATIONS: dict[Any, Operation] = {
     np.square: _square,
     np.reciprocal: _reciprocal,
 }
-"""Every function of numbers that has a compiled form; all but those of `math` also work element by element."""
+"""Every function of scalars that has a lowering; all but those of `math` also work element-wise."""

@@ -8,5 +8,5 @@
 * `fft` - Fourier transforms
 * `random` - random draws, bit for bit as NumPy makes them
 * `routine_calls` - calls of the program's own recursive functions
-* `bailout` - leaving compiled code for Python
+* `bailout` - fallback from compiled code to Python
 """

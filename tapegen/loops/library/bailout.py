@@ -1,8 +1,8 @@
-"""Bailouts: what only Python can write is a branch where compiled code gives up, and Python runs instead.
+"""Bailouts: a branch that only Python can execute raises in compiled code, and Python runs the call instead.
 
-Legal where there is Python to run instead, and the program writes nothing else: it would be written twice.  numba
-formats no numbers, so that without bailouts one `print` in a branch that is never taken would keep all of a program
-uncompiled.
+Legal where there is Python to run instead, and the program prints nothing else: that would be printed twice.  numba
+does not format scalars, so that without bailouts one `print` in a branch that is never taken would keep the whole
+program uncompiled.
 
 Before::
 
@@ -31,11 +31,11 @@ from tapegen.ir.printer import callable_text
 from tapegen.ir.types import STATIC
 
 GIVES_UP = " has no compiled form here"
-"""How the message of the `NotImplementedError` ends."""
+"""The end of the message of the `NotImplementedError`."""
 
 
 def insert_bailouts(function: Function, *, bailouts: bool) -> Function:
-    """The program with an error in the place of such messages, if it tells nothing else.
+    """The program with an error in place of such messages, if it prints nothing else.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def insert_bailouts(function: Function, *, bailouts: bool) -> Function:
         return function
     body = _block(function.body, inside=False)
     if any(isinstance(stmt, Effect) and intrinsics.tells(stmt.call.func) for stmt in traversal.statements(body)):
-        return function  # Python would tell it once more
+        return function  # Python would print it again
     return replace(function, body=body)
 
 
@@ -76,5 +76,5 @@ def _block(block: Block, *, inside: bool) -> Block:
 
 
 def _formats(stmts: Iterable[Stmt]) -> bool:
-    """Whether numbers are formatted."""
+    """Whether scalars are formatted."""
     return any(format in traversal.calls(stmt) for stmt in stmts)

@@ -1,4 +1,4 @@
-"""Fourier transforms, which compiled code takes from NumPy (`backend.fourier`), after a look at their sizes."""
+"""Fourier transforms, which compiled code takes from NumPy (`backend.numba.library.fft`) after checking sizes."""
 
 from __future__ import annotations
 

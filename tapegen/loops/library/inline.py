@@ -1,7 +1,7 @@
-"""Template inlining: functions that compiled code cannot call, said with what it can.
+"""Template inlining: functions that compiled code cannot call, expanded into what it supports.
 
-Those of users that have rules, and library functions that have templates (`templates`, `linalg_templates`).  Always
-legal, and needed: what has neither a template nor a lowering has no compiled form.
+Functions of users that have rules, and library functions that have templates (`templates`, `linalg_templates`).  Always
+legal, and necessary: a function with neither template nor lowering cannot be compiled.
 
 Before::
 
@@ -70,12 +70,12 @@ from tapegen.transform.autodiff.expand_formulas import placed
 
 
 def inline_templates(function: Function) -> Function:
-    """The same program without such calls; those that cannot be written out stay.
+    """The same program without such calls; those that cannot be inlined remain.
 
     Raises
     ------
     NoCompiledForm
-        If a function whose rule is for real numbers meets complex ones: so may be what stands for it here.
+        If a function whose rule is for real numbers has complex operands: its template may be for real numbers too.
     """
     called = frozenset[Any]().union(*map(traversal.calls, function.body))
     odd = {func for func in called if not _is_plain(func)}
@@ -92,7 +92,7 @@ def inline_templates(function: Function) -> Function:
 
 
 def _is_plain(func: Any) -> bool:
-    """Whether a function is an operation on numbers, real or complex, that has no other text."""
+    """Whether a function is an operation on scalars, real or complex, that has no template."""
     if func not in OPERATIONS or func in TEXTS:
         return False
     rule = rule_of(func)
@@ -100,7 +100,7 @@ def _is_plain(func: Any) -> bool:
 
 
 def _body_of(call: Call) -> Callable[..., Any] | None:
-    """What is written out in the place of a call."""
+    """The template that is inlined for a call."""
     func: Any = call.func
     if func in TEXTS:
         return TEXTS[func](call)
@@ -113,7 +113,7 @@ def _body_of(call: Call) -> Callable[..., Any] | None:
 
 
 def _calling(block: Block, functions: Set[Any]) -> list[Stmt]:
-    """The statements, nested ones included, in which some functions are called."""
+    """The statements, nested ones included, that call some functions."""
     concerned = [stmt for stmt in block if not functions.isdisjoint(traversal.calls(stmt))]
     return [stmt for stmt in traversal.statements(concerned) if not functions.isdisjoint(traversal.calls(stmt))]
 
@@ -130,7 +130,7 @@ def _block(block: Block, names: NameSupply) -> Block:
         new = traversal.with_blocks(stmt, inner) if inner else stmt
         if any(map(_body_of, _calls(stmt))):
             before, new = _apart(new, names)
-            if isinstance(new, While):  # the test is worked out in every iteration
+            if isinstance(new, While):  # the test is evaluated in every iteration
                 leave = If(Call(operator.not_, (new.test,), (), BOOL), (Break(stmt.origin),), (), stmt.origin)
                 new = replace(new, test=Const(True), body=(*before, leave, *new.body))
             else:
@@ -140,7 +140,7 @@ def _block(block: Block, names: NameSupply) -> Block:
 
 
 def _apart(stmt: Stmt, names: NameSupply) -> tuple[list[Stmt], Stmt]:
-    """The calls of a statement in front of it, innermost first, those that run on a condition under that condition."""
+    """The calls of a statement, innermost first, before it; conditional calls under their condition."""
     out = _Out(names, stmt, [])
     match stmt:
         case Assign(_, value):
@@ -159,14 +159,14 @@ def _apart(stmt: Stmt, names: NameSupply) -> tuple[list[Stmt], Stmt]:
 
 @dataclass(frozen=True, slots=True)
 class _Out:
-    """Where the calls of one statement are written out."""
+    """Inlines the calls of one statement."""
 
     names: NameSupply
     stmt: Stmt
     before: list[Stmt]
 
     def moved(self, expr: Any) -> Any:
-        """An expression, or a part of an index, without the calls that are written out."""
+        """An expression, or a part of an index, without the inlined calls."""
         match expr:
             case Tuple(items):
                 return Tuple(tuple(map(self.moved, items)))
@@ -222,7 +222,7 @@ def _has_calls(expr: Expr) -> bool:
 
 
 def _value_of(call: Call, body: Callable[..., Any], names: NameSupply, stmt: Stmt) -> tuple[Block, Expr] | None:
-    """The statements of a call that is written out and its value; None where that cannot be done."""
+    """The inlined statements of a call and its value; None where it cannot be inlined."""
     arguments: list[Stmt] = []
 
     def atom(expr: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""Functions of matrices that compiled code takes from LAPACK (`backend.lapack`)."""
+"""Matrix functions that compiled code takes from LAPACK (`backend.numba.library.lapack`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def one(w: LoopBuilder, call: Call, target: Var) -> None:
 
 
 def several(w: LoopBuilder, call: Call) -> tuple[Expr, ...]:
-    """The results of a call, with names of their own."""
+    """The results of a call, as variables."""
     assert isinstance(call.type, TupleOf)
     ready, shapes = _ready(w, call)
     results = tuple(_contiguous(w, type_) for type_ in call.type.items)
@@ -36,7 +36,7 @@ def _contiguous(w: LoopBuilder, type_: Type) -> Var:
 
 
 def _ready(w: LoopBuilder, call: Call) -> tuple[Call, list[Extents]]:
-    """The call with arrays for its operands, and the extents of its results."""
+    """The call with array operands, and the extents of its results."""
     operands, _, results = matrices()[call.func].partition("->")
     letters = operands.split(",")
     given = arguments(w, call, *inspect.signature(call.func).parameters)

@@ -1,4 +1,4 @@
-"""Linear algebra said with what numba takes: stacks of matrices one by one, options, norms."""
+"""Templates of linear algebra in terms of what numba supports: stacks of matrices, options, norms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def matrices(a):
 
 
 def _stacked(func: Any, text: Any, *, options: bool = False) -> None:
-    """Enter a text for stacks; with `options` also for single matrices with keywords."""
+    """Register a template for stacks; with `options` also for single matrices with keywords."""
 
     @written(func)
     def choose(call: Call) -> Chosen:

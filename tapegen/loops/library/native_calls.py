@@ -1,4 +1,4 @@
-"""Calls that numba takes as they stand, and functions that are said with other functions."""
+"""Calls that numba supports as they are, and functions that are decomposed into other functions."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _argsort(w: LoopBuilder, call: Call, target: Var) -> None:
     w.facts.set_shape(target, extents)
 
 
-# ---- said with other functions ---------------------------------------------------------------------------------------
+# ---- decomposed into other functions ---------------------------------------------------------------------------------
 
 
 def _call(func: Any, *args: Expr, type_: Type, **kwargs: Expr) -> Call:

@@ -1,4 +1,4 @@
-"""Random draws that numba makes bit for bit as NumPy does; what it does not look at is looked at here."""
+"""Random draws that numba makes bit for bit as NumPy does; parameters that it does not check are checked here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMES = (
     "logistic rayleigh exponential gamma beta chisquare f lognormal pareto power weibull triangular poisson binomial "
     "geometric negative_binomial zipf logseries noncentral_chisquare noncentral_f integers permutation"
 ).split()
-_LARGEST_MEAN = 9.223372006484771e18  # of poisson, whose values are 64 bit integers
+_LARGEST_MEAN = 9.223372006484771e18  # of poisson, whose values are 64-bit integers
 
 _VALID: dict[str, tuple[tuple[int, Any, float], ...]] = {
     "poisson": ((0, operator.ge, 0.0), (0, operator.le, _LARGEST_MEAN)),
@@ -30,11 +30,11 @@ _VALID: dict[str, tuple[tuple[int, Any, float], ...]] = {
     "integers": (),
     "permutation": (),
 }
-"""What holds of parameters that are no constants; of integers numba looks itself."""
+"""The conditions on parameters that are not constants; numba checks integers itself."""
 
 
 def _draw(w: LoopBuilder, call: Call) -> tuple[Call, dict[str, Expr]]:
-    """The call for one number, and the other arguments by name."""
+    """The call for one scalar, and the other arguments by name."""
     func: Any = call.func
     names = intrinsics.PARAMETERS[func]
     given = dict(zip(names, arguments(w, call, *names), strict=True))

@@ -1,6 +1,6 @@
-"""Calls of the program's own recursive functions: their depth is counted, and arrays are passed in C order.
+"""Calls of the program's own recursive functions: recursion depth is counted, and arrays are passed in C order.
 
-Compiled code does not notice the end of the stack, and numba compiles a function anew for each memory order.
+Compiled code does not detect a stack overflow, and numba compiles a function again for each memory order.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tapegen.ir.nodes import Block, Call, Const, Expr, Function, If, Raise, Retu
 from tapegen.ir.types import BOOL, INT, Array
 
 DEEPEST = 1000
-"""Calls inside each other: Python's own limit, and far from the end of a stack of 8 MB."""
+"""Maximal recursion depth: Python's own limit, and far from the end of a stack of 8 MB."""
 
 
 def lower_routine_calls(function: Function) -> Function:
-    """The function with what its calls of routines, and those that call it, agree upon.
+    """The function with the calling convention of recursive functions, for calls of routines and routines themselves.
 
-    Code of numba does not notice the end of the stack, so each routine is told how many calls may still follow; and it
-    is compiled once only if arrays lie in memory in the same way in each call.
+    numba's code does not detect a stack overflow, so each routine gets the number of calls that may still follow; and
+    it is compiled only once if the memory layout of arrays is the same in each call.
     """
     if not function.inner:
         return replace(function, body=_block(function.body, Const(DEEPEST)))
@@ -65,7 +65,7 @@ def _mapped(block: Block, change: Callable[[Any], Any]) -> Block:
 
 
 def _uniform(expr: Expr) -> Expr:
-    """An array in C order; and an integer of which numba sees the type alone, for it compiles anew for constants."""
+    """An array in C order; or an integer of which numba sees only the type, since it specializes for constants."""
     if isinstance(expr, Const) and type(expr.value) is int:
         return Call(np.int64, (expr,), (), INT)
     if not isinstance(expr.type, Array) or not expr.type.rank:

@@ -1,6 +1,6 @@
-"""Functions said with others where the loops and numba take them in part only: axes, stacks, modes, more operands.
+"""Templates of functions that loops and numba support in part only: axes, stacks, modes, more operands.
 
-Texts are plain Python, as the bodies of rules are, and call only what has a form of its own; the call chooses one.
+Templates are plain Python, like the bodies of rules, and call only functions that are supported; the call selects one.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from tapegen.rules.signal.stencils import continued
 Chosen = Callable[..., Any] | None
 
 TEXTS: dict[Any, Callable[[Call], Chosen]] = {}
-"""Gives the text for a call, or None where the call has a form of its own."""
+"""Returns the template for a call, or None where the call is supported itself."""
 
 
 def written(*funcs: Any) -> Callable[[Callable[[Call], Chosen]], Callable[[Call], Chosen]]:
-    """Decorator: enter what chooses the text of a call."""
+    """Decorator: register the function that selects the template of a call."""
 
     def register(choose: Callable[[Call], Chosen]) -> Callable[[Call], Chosen]:
         TEXTS.update(dict.fromkeys(funcs, choose))
@@ -43,7 +43,7 @@ def written(*funcs: Any) -> Callable[[Callable[[Call], Chosen]], Callable[[Call]
 
 
 def always(*funcs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator: enter the text of all calls."""
+    """Decorator: register the template of all calls."""
 
     def register(body: Callable[..., Any]) -> Callable[..., Any]:
         TEXTS.update(dict.fromkeys(funcs, lambda call: body))
@@ -53,7 +53,7 @@ def always(*funcs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def known(call: Call, position: int, name: str, default: Any) -> Any:
-    """An argument that is known when compiling."""
+    """An argument that is known at compile time."""
     given: Expr = call.args[position] if position < len(call.args) else dict(call.kwargs).get(name, Const(default))
     if isinstance(given, Tuple):
         return tuple(item.value if isinstance(item, Const) else None for item in given.items)
@@ -64,7 +64,7 @@ def rank_of(expr: Expr) -> int:
     return expr.type.rank if isinstance(expr.type, Array) else 0
 
 
-# ---- numbers ---------------------------------------------------------------------------------------------------------
+# ---- scalars ---------------------------------------------------------------------------------------------------------
 
 
 @always(np.divmod)
@@ -337,7 +337,7 @@ def take_flat(a, indices, axis=None):
 
 
 def _parts(sections, ary, axis):
-    """The parts of an array along an axis, of nearly equal size or cut at given places."""
+    """The parts of an array along an axis, of nearly equal size or cut at given positions."""
     n = np.shape(ary)[axis]
     found = ()
     start = 0

@@ -1,4 +1,4 @@
-"""The statements of a block as items that passes can move: each with its comments, its loop nest and its sweep."""
+"""Block items: the statements of a block as units that passes move, with their comments, loop nests and sweeps."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class BlockItem:
 
     @cached_property
     def role(self) -> Literal["check", "plain", "element", "other"]:
-        """What it does, if that is to look for an error, to name a value or to store a scalar, and nothing else."""
+        """The kind of the statement: a check for an error, the definition of a value, a store of a scalar, or other."""
         match self.stmt:
             case If(_, (*_, Raise()), ()):
                 return "check"
@@ -68,32 +68,32 @@ _EFFECTS: frozenset[Any] = frozenset({intrinsics.append, intrinsics.set_item, pr
 
 
 class BlockPass(ABC):
-    """Rewrites the blocks of one function as sequences of items, from the outermost block inwards."""
+    """Rewrites the blocks of one function as sequences of items, from the outermost block to the innermost."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
         self.memory = AliasSets(function)
         self.known = FlowFacts()
-        self.hoisted: list[Stmt] = []  # what the loop that was last visited leaves to the block around it
+        self.hoisted: list[Stmt] = []  # statements that the last visited loop hoists into the block around it
 
     @abstractmethod
     def arrange(self, items: list[BlockItem]) -> list[BlockItem]:
-        """The items of a block in another order or number; nothing inside of them is visited yet."""
+        """The items of a block, reordered or merged; nested blocks are not visited yet."""
 
     def place(self, out: list[BlockItem], item: BlockItem) -> None:
-        """Put a loop nest behind the items in front of it."""
+        """Place a loop nest after the items before it."""
         out.append(item)
 
     def written(self, item: BlockItem) -> Stmt:
-        """The statement that an item stands for."""
+        """The statement of an item."""
         return item.stmt
 
     def sweeps(self, items: list[BlockItem]) -> list[bool]:
-        """Whether items are under the heading of the backward sweep."""
+        """Whether items come after the comment that begins the backward sweep."""
         return [item.backward for item in items]
 
     def hoists(self, body: Block, loop: For | While) -> list[Stmt]:
-        """The statements of a loop's body that move in front of it."""
+        """The statements of a loop's body that are hoisted before the loop."""
         return []
 
     def block(self, block: Block) -> Block:
@@ -120,7 +120,7 @@ class BlockPass(ABC):
         return (*stmts, *tail)
 
     def _inside(self, stmt: Stmt) -> Stmt:
-        """A statement with the blocks in it rewritten; what it says about integers is remembered."""
+        """A statement with its nested blocks rewritten; what it implies for integers is recorded."""
         match stmt:
             case For() | While():
                 outer = self.known
@@ -146,7 +146,7 @@ class BlockPass(ABC):
         return traversal.with_blocks(stmt, tuple(sides))
 
     def lasting_allocations(self, body: Block, loop: For | While) -> list[Stmt]:
-        """New arrays that serve all iterations of a loop: their elements are what the iteration before has left."""
+        """New arrays that serve all iterations of a loop: they still hold the elements of the previous iteration."""
         return [stmt for stmt in body if self._serves_all(stmt, loop)]
 
     def _serves_all(self, stmt: Stmt, loop: For | While) -> bool:
@@ -164,7 +164,7 @@ class BlockPass(ABC):
 
 
 def is_new(stmt: Stmt) -> bool:
-    """Whether a statement makes an array whose elements are not set."""
+    """Whether a statement creates an uninitialized array."""
     return isinstance(stmt, Assign) and isinstance(stmt.value, Call) and stmt.value.func is np.empty
 
 
@@ -185,7 +185,7 @@ def _items(block: Block) -> tuple[list[BlockItem], list[Stmt]]:
 
 
 def remove_statements(block: Block, gone: set[Stmt]) -> Block:
-    """A block without some of the statements in it."""
+    """A block without some of its statements."""
     kept: Iterable[Stmt] = (stmt for stmt in block if stmt not in gone)
     return tuple(
         traversal.with_blocks(stmt, tuple(remove_statements(inner, gone) for inner in stmt.blocks)) for stmt in kept

@@ -1,7 +1,7 @@
-"""Check hoisting (code motion): checks and named values in front of the loop nests that do not matter to them.
+"""Check hoisting (code motion): checks and scalar definitions move before the loop nests that do not affect them.
 
-Legal where the nest writes nothing that they read, and two checks keep their order.  It pays because nests that stand
-next to each other can be fused.
+Legal where the loop nest writes nothing that they read, and checks keep their order.  It pays because adjacent loop
+nests can be fused.
 
 Before::
 
@@ -39,7 +39,7 @@ from tapegen.loops.locality.block_items import BlockItem, BlockPass
 
 
 def hoist_checks(function: Function) -> Function:
-    """The same program with loop nests next to each other, where only checks and named values stand between them."""
+    """The same program with adjacent loop nests where only checks and scalar definitions stood between them."""
     return replace(function, body=_Hoisting(function).block(function.body))
 
 
@@ -49,12 +49,12 @@ class _Hoisting(BlockPass):
 
 
 def _raised(items: list[BlockItem], memory: AliasSets) -> list[BlockItem]:
-    """Checks and names of values, in front of the nests that do not matter to them."""
+    """Checks and scalar definitions before the loop nests that do not affect them."""
     if all(item.nest is None for item in items):
         return items
     out: list[BlockItem] = []
-    first: int | None = None  # of the nests in it
-    left: list[Stmt] = []  # comments that stood above a statement which has moved, and above the next one
+    first: int | None = None  # of the loop nests in it
+    left: list[Stmt] = []  # comments above a statement that has moved, and above the next one
     for item in items:
         if left and not item.comments:
             item = replace(item, comments=left)

@@ -1,8 +1,9 @@
-"""Array packing: columns of matrices that a loop comes back to, in contiguous memory while it runs.
+"""Array packing: columns of matrices that a loop accesses repeatedly, in contiguous memory while it runs.
 
 The elements of a column lie in as many cache lines as there are rows, and several such columns fill a cache of which
-they use an eighth.  So a column is copied to a row before the loop, and back after it if it has changed.  Legal where
-the loop accesses nothing else of the array, or only reads it; it pays where an outer loop comes back to the column.
+they use an eighth.  So a column is copied to a buffer before the loop, and back after it if it has changed.  Legal
+where the loop accesses nothing else of the array, or only reads it; it pays where an outer loop accesses the column
+again.
 
 Before::
 
@@ -46,17 +47,17 @@ from tapegen.loops.analysis.trip_counts import constant_trip_count
 from tapegen.loops.locality.packing_buffers import PackingPass, has_matrices
 from tapegen.loops.locality.scalar_replacement import has_iteration
 
-_FEW = 4  # iterations that are over before a copy pays
+_FEW = 4  # iterations that take less time than a copy
 
 
 def pack_columns(function: Function) -> Function:
-    """The same program with rows for the columns that loops come back to."""
+    """The same program with buffers for the columns that loops access repeatedly."""
     return replace(function, body=_Columns(function).whole()) if has_matrices(function) else function
 
 
 @dataclass(frozen=True)
 class _Column:
-    """The elements of an array along an axis that is not its last.
+    """The elements of an array along an axis other than its last.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class _Column:
     axis : int
         The axis along which they lie.
     index : tuple of Expr or None
-        Where they lie; None at the axis.
+        Their position on the other axes; None at the axis.
     stop : Expr
         How many there are.
     """
@@ -82,7 +83,7 @@ class _Column:
 
 class _Columns(PackingPass):
     def loop(self, loop: For) -> list[Stmt]:
-        """A loop with what is copied before and after it."""
+        """A loop with the copies before and after it."""
         found = self._columns(loop)
         test = has_iteration(loop)
         if not found or test is None:
@@ -104,13 +105,13 @@ class _Columns(PackingPass):
         return [If(test, (*before, replace(loop, body=self.block(body)), *after), (), loop.origin)]
 
     def _columns(self, loop: For) -> dict[_Column, bool]:
-        """The columns that each iteration accesses, and nothing else of their arrays; whether it changes them."""
+        """The columns that every iteration accesses exclusively of their arrays; and whether it changes them."""
         if constant_trip_count(loop) < _FEW or any(
             not isinstance(stmt, _CALM) for stmt in traversal.statements(loop.body)
         ):
             return {}
         varying = {loop.target, *traversal.assigned_in(*loop.body)}
-        found: dict[Var, _Column | None] = {}  # by the group of the array; None where there is more than one
+        found: dict[Var, _Column | None] = {}  # by the alias set of the array; None where there is more than one
         written: set[Var] = set()
         sure: set[Var] = set()
         for stmt in loop.body:
@@ -129,11 +130,11 @@ class _Columns(PackingPass):
 
 
 _CALM = (Assign, Store, For, If, Comment)
-"""Statements after which the next one follows."""
+"""Statements after which the next statement is reached."""
 
 
 def _column(access: Access, nest: LoopNest, varying: set[Var]) -> _Column | None:
-    """The column that an access walks down."""
+    """The column that an access runs along."""
     (loop,) = nest.loops
     array, index = access.array, access.index
     if not isinstance(array.type, Array) or array.type.dtype != "float64" or array.type.layout != "C":
@@ -149,7 +150,7 @@ def _column(access: Access, nest: LoopNest, varying: set[Var]) -> _Column | None
 
 
 def _surely_touched(nest: LoopNest) -> Iterator[Var]:
-    """Arrays of which a loop touches an element in each iteration, so that these are within bounds."""
+    """Arrays of which a loop accesses an element in each iteration, so that these are within bounds."""
     for stmt in nest.body:
         if isinstance(stmt, Store):
             yield stmt.array
@@ -167,7 +168,7 @@ def _element(array: Var) -> Scalar:
 
 
 def _with_rows(loop: For, rows: dict[Var, tuple[_Column, Var]]) -> For:
-    """A loop that finds its columns in rows."""
+    """A loop that accesses its columns in buffers."""
 
     def change(part: Any) -> Any:
         return Load(rows[part.array][1], (loop.target,), part.type) if _is_in(part, rows) else part

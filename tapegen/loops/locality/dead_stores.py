@@ -1,8 +1,8 @@
-"""Dead store elimination: scalars that are not read, and stores into new arrays of which nothing but the size is.
+"""Dead store elimination: scalars that are not read, and stores into new arrays of which only the size is read.
 
-A program keeps what its user wrote, because it may raise an error there.  In loops over scalars every such error has a
-check of its own, so what is left may go if evaluating it raises nothing.  It pays wherever a derivative does not need
-what its primal computed; it runs once more behind fusion, which leaves arrays without readers.
+A program keeps statements whose values are not read, because they may raise.  In loops over scalars every such error
+has a check of its own, so a statement may go if evaluating it cannot raise.  It pays wherever a derivative does not
+need what its primal computed; it runs once more after fusion, which leaves arrays without readers.
 
 Before::
 
@@ -66,12 +66,12 @@ def eliminate_dead_stores(function: Function) -> Function:
 
 class _Unread:
     def __init__(self, function: Function) -> None:
-        foreign = {*function.params, *function.tapes, *function.computed}  # arrays that are made elsewhere
-        self.giving: defaultdict[Var, list[Assign | Store]] = defaultdict(list)  # what may go, by what it gives a value
+        foreign = {*function.params, *function.tapes, *function.computed}  # arrays that are allocated elsewhere
+        self.giving: defaultdict[Var, list[Assign | Store]] = defaultdict(list)  # what may go, by what it defines
         self.staying: set[Stmt] = set()
         self.work: list[Var] = []
         self.read: set[Var] = set()
-        self.made: set[Var] = set()  # arrays of which the size is read, or that something stays stored into
+        self.made: set[Var] = set()  # arrays whose size is read, or that a remaining statement stores into
         for stmt in traversal.statements(function.body):
             if type(stmt) is Store:
                 self.giving[stmt.array].append(stmt)
@@ -83,7 +83,7 @@ class _Unread:
         for array in self.giving.keys() & foreign:
             self._stay([stmt for stmt in self.giving[array] if type(stmt) is Store])
         self._follow()
-        # what raises, of what is not read anyway
+        # statements that may raise although nothing reads their value
         self._stay([stmt for stmt in self._rest() if not _is_new(stmt) and not all(map(_is_silent, _values(stmt)))])
         self._follow()
         self.gone = set(self._rest())
@@ -92,7 +92,7 @@ class _Unread:
         return [stmt for found in self.giving.values() for stmt in found if stmt not in self.staying]
 
     def _follow(self) -> None:
-        """What gives a value to what is read stays."""
+        """Keep the definitions of what is read."""
         while self.work:
             var = self.work.pop()
             self._stay([stmt for stmt in self.giving.get(var, ()) if var in self.read or type(stmt) is Assign])
@@ -104,7 +104,7 @@ class _Unread:
                 self._stays(stmt)
 
     def _stays(self, stmt: Stmt) -> None:
-        """Whatever a statement reads is read."""
+        """Mark everything that a statement reads."""
         if type(stmt) is Store:
             self._note(self.made, {stmt.array})
         if type(stmt) in _GIVING and traversal.calls(stmt).isdisjoint(_SIZES):
@@ -127,7 +127,7 @@ class _Unread:
             found |= names
 
     def rest(self, block: Block) -> Block:
-        """A block without what has gone, and without blocks that hold nothing any more."""
+        """A block without the removed statements, and without blocks that are now empty."""
         out: list[Stmt] = []
         for stmt in block:
             if stmt in self.gone:
@@ -147,7 +147,7 @@ class _Unread:
 
 
 def _is_new(stmt: Stmt) -> bool:
-    """Whether it makes an array."""
+    """Whether a statement allocates an array."""
     if not isinstance(stmt, Assign) or not isinstance(stmt.targets[0].type, Array):
         return False
     return isinstance(stmt.value, Call) and stmt.value.func in _NEW
@@ -162,7 +162,7 @@ def _values(stmt: Assign | Store) -> tuple[Any, ...]:
 
 
 def _is_silent(expr: Any) -> bool:
-    """Whether evaluating numbers has no effect and raises nothing that has no check in front of it."""
+    """Whether evaluating scalars has no effect and cannot raise beyond the checks before it."""
     return all(
         _is_quiet(part) if isinstance(part, Call) else isinstance(part, (Var, Const, Load, Slice, Tuple))
         for part in traversal.subexpressions(expr)
@@ -170,7 +170,7 @@ def _is_silent(expr: Any) -> bool:
 
 
 def _is_quiet(call: Call) -> bool:
-    """Whether it is an operation on numbers, or asks for a size."""
+    """Whether it is an operation on scalars, or reads a size."""
     if call.func in _SIZES:
         return True
     if call.kwargs or not all(isinstance(arg.type, Scalar) for arg in call.args):

@@ -1,8 +1,8 @@
-"""Loop fusion with array contraction: nests of the same loops become one, and arrays that only it accesses scalars.
+"""Loop fusion with array contraction: nests of the same loops are merged, and arrays local to one become scalars.
 
-Two nests are fused where every element that both access, and one of them writes, is accessed in the same iteration;
-errors must stay the same, and leave the same behind.  It pays always: one pass through memory, and none for what is
-contracted. New arrays that serve all iterations of a loop move in front of it.
+Two loop nests are fused where every element that both access, and one of them writes, is accessed in the same
+iteration; errors must stay the same, with the same effects before them.  It always pays: one pass through memory, and
+none for contracted arrays.  New arrays that serve all iterations of a loop are hoisted before it.
 
 Before::
 
@@ -55,7 +55,7 @@ from tapegen.loops.legalize import scalar_ops
 from tapegen.loops.locality.block_items import BlockItem, BlockPass, is_new, remove_statements
 
 BOTH = "---- both sweeps in one loop -----------------------------------------"
-_LOOK_BACK = 12  # how many statements a nest may pass on its way to another
+_LOOK_BACK = 12  # the number of statements that a loop nest may be moved across
 
 
 def fuse_loops(function: Function) -> Function:
@@ -66,10 +66,10 @@ def fuse_loops(function: Function) -> Function:
 class _Fusion(BlockPass):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
-        self.gone: set[Stmt] = set()  # that make arrays which have become scalars
+        self.gone: set[Stmt] = set()  # allocations of arrays that have become scalars
 
     def run(self) -> Function:
-        """The function with its nests put together."""
+        """The function with its loop nests fused."""
         body = self.block(self.function.body)
         return replace(self.function, body=remove_statements(body, self.gone) if self.gone else body)
 
@@ -80,17 +80,17 @@ class _Fusion(BlockPass):
         return item.stmt if item.nest is None else self._contracted(item.nest).stmt
 
     def sweeps(self, items: list[BlockItem]) -> list[bool]:
-        """The backward sweep begins behind all of the forward one: what moved to the front belongs to neither."""
+        """The backward sweep begins after the whole forward sweep: hoisted statements belong to neither."""
         start = max((k + 1 for k, item in enumerate(items) if not item.backward), default=0)
         return [k >= start for k in range(len(items))]
 
     def hoists(self, body: Block, loop: For | While) -> list[Stmt]:
         return self.lasting_allocations(body, loop)
 
-    # ---- putting together --------------------------------------------------------------------------------------------
+    # ---- fusion ------------------------------------------------------------------------------------------------------
 
     def place(self, out: list[BlockItem], item: BlockItem) -> None:
-        """Put a nest into an earlier one, or at the end."""
+        """Merge a loop nest into an earlier one, or append it."""
         assert item.nest is not None
         for k in range(len(out) - 1, max(-1, len(out) - 1 - _LOOK_BACK), -1):
             earlier = out[k]
@@ -110,9 +110,9 @@ class _Fusion(BlockPass):
         out.append(item)
 
     def _keeps_errors(self, earlier: BlockItem, item: BlockItem) -> bool:
-        """Whether an error is the same, and leaves the same behind, where iterations of two nests change places.
+        """Whether errors, and the effects before them, are the same if iterations of two loop nests are reordered.
 
-        The backward sweep looks at what the forward sweep has looked at, and finds nothing any more.
+        The backward sweep repeats checks of the forward sweep, which cannot fail there.
         """
         first, second = earlier.nest, item.nest
         if first is None or second is None or not (first.checks or second.checks):
@@ -122,7 +122,7 @@ class _Fusion(BlockPass):
         return not (first.checks and self._is_seen(second)) and not (second.checks and self._is_seen(first))
 
     def _is_seen(self, nest: LoopNest) -> bool:
-        """Whether a nest stores into arrays that may outlive an error."""
+        """Whether a loop nest stores into arrays that may outlive an error."""
         return any(access.writes and self.memory.own(access.array) is None for access in nest.accesses)
 
     def _joins(self, first: LoopNest, second: LoopNest) -> bool:
@@ -143,10 +143,10 @@ class _Fusion(BlockPass):
         facts = self.known.facts
         return facts.equal(facts.form(a), facts.form(b))
 
-    # ---- arrays as numbers -------------------------------------------------------------------------------------------
+    # ---- array contraction -------------------------------------------------------------------------------------------
 
     def _contracted(self, nest: LoopNest) -> LoopNest:
-        """The nest with numbers for arrays that are made for it alone."""
+        """The loop nest with scalars in place of arrays that only it uses."""
         found: dict[Var, list[tuple]] = {}
         for access in nest.accesses:
             found.setdefault(access.array, []).append(access.index)
@@ -200,7 +200,7 @@ def _as_number(body: Block, array: Var) -> Iterator[Stmt]:
 
 
 def _rounded(value: Expr, dtype: str) -> Expr:
-    """A number as an array of that dtype would hold it."""
+    """A scalar rounded as an array of that dtype would store it."""
     if dtype in ("float64", "int64", "bool") or isinstance(value, Load):
         return scalar_ops.convert(value, dtype)
     return Call(getattr(np, dtype), (value,), (), Scalar(dtype, False))

@@ -1,10 +1,10 @@
-"""Loop interchange, with distribution and scalar expansion: inner loops along rows instead of columns.
+"""Loop interchange, with distribution and scalar expansion: inner loops run along rows instead of columns.
 
-`for k ...: for i ...: a_bar[i, k] += ...` is a strided access for each `k`, as adjoints of products with columns have
-it. Legal where the outer loop writes no element but at its own place of an axis: its iterations may then be taken in
-any order, and interleaved.  The statements around the inner loops get loops of their own, and scalars that last from
-one part to the next become rows.  Each iteration does what it did in the same order, so nothing is rounded otherwise.
-It pays where there are iterations enough for the rows.
+`for k ...: for i ...: a_bar[i, k] += ...` is a strided access for each `k`, as in adjoints of products with columns.
+Legal where each iteration of the outer loop writes only elements at its own position of an axis: iterations are then
+independent and may be interleaved.  The statements around the inner loops get loops of their own, and scalars that are
+live across parts become rows.  Each iteration does the same operations in the same order, so rounding is unchanged.
+It pays where there are enough iterations for the cost of the rows.
 
 Before::
 
@@ -58,31 +58,31 @@ from tapegen.loops.analysis.symbolic_bounds import dim
 from tapegen.loops.analysis.trip_counts import constant_trip_count
 from tapegen.loops.locality.packing_buffers import PackingPass, has_matrices
 
-_FEW = 8  # iterations that are over before the rows pay
-_ROWS = 8  # numbers of an iteration that are kept at most
+_FEW = 8  # iterations that take less time than creating the rows
+_ROWS = 8  # maximal number of scalars of an iteration that are expanded
 
 
 def interchange_loops(function: Function) -> Function:
-    """The same program with loops inside out that accesses columns with a stride on iterations of their own."""
+    """The same program with interchanged loops where independent iterations access columns with a stride."""
     return replace(function, body=_Abreast(function).whole()) if has_matrices(function) else function
 
 
 @dataclass(frozen=True)
 class _Trips:
-    """A loop whose iterations touch nothing of each other.
+    """A loop with independent iterations.
 
     Attributes
     ----------
     loop : For
         The loop.
     parts : tuple of LoopNest
-        What its body holds one after the other: inner loops, and the statements between them as if alone in the loop.
+        The parts of its body: inner loops, and the statements between them as if each were alone in the loop.
     same : frozenset of Var
-        Numbers that are the same in every iteration.
+        Scalars that are the same in every iteration.
     kept : frozenset of Var
-        Numbers that last from one part to the next, or from iteration to iteration of an inner loop.
+        Scalars that are live from one part to the next, or from iteration to iteration of an inner loop.
     array : Var
-        An array whose last axis is as long as there are iterations, or longer.
+        An array whose last axis is at least as long as the trip count.
     """
 
     loop: For
@@ -93,7 +93,7 @@ class _Trips:
 
     @property
     def count(self) -> Expr:
-        """How many iterations there are, if any."""
+        """The trip count, if the loop runs."""
         return self.loop.stop if self.loop.step == Const(1) else plus(self.loop.start, 1)
 
     def is_inner(self, part: LoopNest) -> bool:
@@ -108,7 +108,7 @@ class _Abreast(PackingPass):
         self.reads = Counter(var for stmt in function.body for var in traversal.occurring(stmt))
 
     def loop(self, loop: For) -> list[Stmt]:
-        """A loop; where it has more than a few iterations, what takes them side by side."""
+        """A loop; a versioned one with interleaved iterations where there may be more than a few."""
         found = self._trips(loop)
         if found is None:
             return [traversal.with_blocks(loop, (self.block(loop.body),))]
@@ -116,14 +116,14 @@ class _Abreast(PackingPass):
         last = found.array.type.rank - 1
         numbers = sorted(found.kept, key=lambda var: var.name)
         rows = {number: self.room(f"{number.name}_row", found.array, last) for number in numbers}
-        size = dim(found.array, last)  # as long as the rows are; an inner loop may have had no iteration to tell
+        size = dim(found.array, last)  # the length of the rows; an inner loop may have had no iteration to tell
         many = Call(operator.ge, (found.count, Const(_FEW)), (), BOOL)
         fits = Call(operator.le, (found.count, size), (), BOOL)
         test = Call(intrinsics.and_, (many, fits), (), BOOL)
         return [If(test, tuple(_side_by_side(found, rows)), (loop,), loop.origin)]
 
     def _trips(self, loop: For) -> _Trips | None:
-        """What is known of a loop whose iterations may be taken side by side, and had better be."""
+        """The description of a loop whose iterations are independent and should be interleaved."""
         first, step = (loop.start, loop.step) if loop.step == Const(1) else (plus(loop.stop, 1), loop.step)
         if first != Const(0) or step not in (Const(1), Const(-1)) or constant_trip_count(loop) < _FEW:
             return None
@@ -143,7 +143,7 @@ class _Abreast(PackingPass):
         return _Trips(loop, parts, same, kept, array) if self._are_apart(loop, parts) else None
 
     def _is_closed(self, loop: For, parts: tuple[LoopNest, ...]) -> bool:
-        """Whether no number goes from iteration to iteration, or out of the loop."""
+        """Whether no scalar is carried from iteration to iteration, or out of the loop."""
         assigned = traversal.assigned_in(*loop.body)
         bounds = (loop.start, loop.stop)
         if loop.target in self.lasting or any(
@@ -168,12 +168,12 @@ class _Abreast(PackingPass):
         return all(here[var] == self.reads[var] for var in assigned - counters)
 
     def _are_apart(self, loop: For, parts: tuple[LoopNest, ...]) -> bool:
-        """Whether what the loop writes lies at the place of each iteration on the last axis, wherever it is touched."""
+        """Whether every access of what the loop writes has the iteration's own position on the last axis."""
         accesses = [access for part in parts for access in part.accesses]
         written = {self.memory.group(access.array): access.array for access in accesses if access.writes}
         checks = [stmt for part in parts for stmt in part.body if isinstance(stmt, If)]
         if len(checks) > 1 or (checks and not all(map(self.memory.own, written.values()))):
-            return False  # another error may come first, or what an iteration has written outlive a later error
+            return False  # another error might come first, or the writes of an iteration outlive a later error
         return all(
             access.array == written[group] and access.index[-1:] == (loop.target,)
             for access in accesses
@@ -182,7 +182,7 @@ class _Abreast(PackingPass):
 
 
 def _parts(loop: For) -> tuple[LoopNest, ...]:
-    """The parts of a body; nothing where it does more than assign numbers and elements in loops one deep."""
+    """The parts of a body; empty where it does more than assign scalars and elements in loops of depth one."""
     found: list[LoopNest] = []
     between: list[Stmt] = []
     for stmt in (*loop.body, None):
@@ -199,7 +199,7 @@ def _parts(loop: For) -> tuple[LoopNest, ...]:
 
 
 def _same(loop: For, parts: tuple[LoopNest, ...]) -> frozenset[Var]:
-    """Numbers that one statement between the loops makes of what does not change."""
+    """Scalars that one statement between the loops computes from invariants."""
     counts = Counter(var for stmt in traversal.statements(loop.body) for var in stmt.targets)
     varying = {loop.target, *counts}
     for stmt in (stmt for part in parts if part.loops[0] is loop for stmt in part.body):
@@ -211,7 +211,7 @@ def _same(loop: For, parts: tuple[LoopNest, ...]) -> frozenset[Var]:
 
 
 def _kept(parts: tuple[LoopNest, ...]) -> set[Var]:
-    """Numbers that are read in another part than they are assigned in, or in another iteration of an inner loop."""
+    """Scalars that are read in another part than they are assigned in, or in another iteration of an inner loop."""
     found: set[Var] = set()
     for k, part in enumerate(parts):
         elsewhere = {var for other in (*parts[:k], *parts[k + 1 :]) for var in other.assigned}
@@ -220,7 +220,7 @@ def _kept(parts: tuple[LoopNest, ...]) -> set[Var]:
 
 
 def _walked_down(loop: For, inner: list[LoopNest]) -> Var | None:
-    """An array that the inner loops walk down, if iterations that follow each other touch elements side by side."""
+    """An array that the inner loops access by columns, if consecutive iterations access adjacent elements."""
     found: list[Var] = []
     for part in inner:
         for access in part.accesses:
@@ -244,7 +244,7 @@ def _is_float64(var: Var) -> bool:
 
 
 def _side_by_side(found: _Trips, rows: dict[Var, Var]) -> Iterator[Stmt]:
-    """The loops that take the iterations side by side."""
+    """The loops with interleaved iterations."""
     for part in found.parts:
         if not found.is_inner(part):
             yield from (replace(stmt) for stmt in part.body if _is_same(stmt, found))
@@ -266,7 +266,7 @@ def _is_same(stmt: Stmt, found: _Trips) -> bool:
 
 
 def _once(part: LoopNest, found: _Trips) -> list[Stmt]:
-    """The statements of an inner loop that do the same in every iteration of the loop around."""
+    """The statements of an inner loop that are the same in every iteration of the outer loop."""
     written = {access.array for other in found.parts for access in other.accesses if access.writes}
     counts = Counter(var for stmt in part.body for var in stmt.targets)
     varying = {found.loop.target, *found.kept, *part.assigned}
@@ -283,7 +283,7 @@ def _once(part: LoopNest, found: _Trips) -> list[Stmt]:
 
 
 def _along(found: _Trips, stmts: Sequence[Stmt], rows: dict[Var, Var]) -> For:
-    """Statements of all iterations, with rows for the numbers that last."""
+    """Statements of all iterations, with rows for the expanded scalars."""
     counter = found.loop.target
     loads: dict[Var, Expr] = {number: Load(row, (counter,), number.type) for number, row in rows.items()}
     body: list[Stmt] = []
@@ -296,7 +296,7 @@ def _along(found: _Trips, stmts: Sequence[Stmt], rows: dict[Var, Var]) -> For:
 
 
 def _stored(row: Var, counter: Var, stmt: Assign) -> Store:
-    """An assignment of a number as one of its place in a row."""
+    """An assignment of a scalar as one of its element in a row."""
     match stmt.value:
         case Call(operator.add, (Load(array, (place,)), value)) if array == row and place == counter:
             return Store(row, (counter,), value, True, stmt.origin)

@@ -1,7 +1,7 @@
-"""Hoisting of invariant loads: an element that an innermost loop only reads is read once, in front of it.
+"""Hoisting of invariant loads: an element that an innermost loop only reads is loaded once, before the loop.
 
-Legal where no store of the loop can be of that element, and the element has been accessed before, so that reading it is
-within bounds even if there is no iteration.  The compiler below cannot know that no store aliases it.
+Legal where no store of the loop can alias that element, and the element has been accessed before, so that reading it is
+within bounds even if there is no iteration.  LLVM cannot know that no store aliases it.
 
 Before::
 
@@ -36,18 +36,18 @@ from tapegen.loops.analysis.loop_visitor import InnermostLoopPass, already_acces
 
 
 def hoist_invariant_loads(function: Function) -> Function:
-    """The same program with elements that do not change read in front of innermost loops."""
+    """The same program with invariant elements loaded before innermost loops."""
     return replace(function, body=_Hoisting(function).block(function.body))
 
 
 class _Hoisting(InnermostLoopPass):
     @functools.cached_property
     def assigned(self) -> Counter[Var]:
-        """How often each name is assigned."""
+        """The number of assignments of each variable."""
         return Counter([var for stmt in traversal.statements(self.function.body) for var in stmt.targets])
 
     def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
-        """What moves in front of a loop, and the loop."""
+        """The statements that are hoisted out of a loop, and the loop."""
         if nest.checks:
             return [nest.stmt]
         lifted: list[Stmt] = []
@@ -60,7 +60,7 @@ class _Hoisting(InnermostLoopPass):
         return [*lifted, nest.stmt]
 
     def _lasts(self, stmt: Assign, nest: LoopNest, before: list[Stmt]) -> bool:
-        """Whether a value of elements is the same in every iteration, and may be worked out where there is none."""
+        """Whether a value of elements is invariant, and may be computed where the loop makes no iteration."""
         loads = traversal.loads(stmt.value)
         (target,) = stmt.targets
         varying = {*nest.counters, *nest.assigned}

@@ -1,8 +1,8 @@
-"""Live-range splitting (array renaming): an array that is assigned anew gets a name of its own for each life.
+"""Live-range splitting (array renaming): an array that is assigned several times gets a variable for each live range.
 
-The backward sweep gives new values to names of the forward sweep.  Legal where the name is made anew in a block and is
-not read behind it; views and new arrays that nothing reads are not made.  It pays because dependence analysis goes by
-names: nests of different lives can be fused.
+The backward sweep reassigns variables of the forward sweep.  Legal where the array is allocated again in a block and is
+not read after it; views and new arrays that nothing reads are dropped.  It pays because dependence analysis goes by
+variables: loop nests of different live ranges can be fused.
 
 Before::
 
@@ -43,7 +43,7 @@ from tapegen.ir.types import Array
 
 
 def split_live_ranges(function: Function) -> Function:
-    """The same program with a name for each life of an array."""
+    """The same program with a variable for each live range of an array."""
     return replace(function, body=_Lives(function).block(function.body, set())[0])
 
 
@@ -57,14 +57,14 @@ class _Lives:
                 if isinstance(var.type, Array):
                     self.made[var] += 1
         self.names = NameSupply(names)
-        self.leaving: list[set[Var]] = []  # for each loop around, what is read after a Break or Continue
+        self.leaving: list[set[Var]] = []  # for each enclosing loop, what is read after a Break or Continue
 
     def block(self, block: Block, live: set[Var]) -> tuple[Block, set[Var]]:
-        """The block, and the arrays that are read in it or after it before they are made; `live` are those after it."""
+        """The block, and the arrays read in it or after it before their definition; `live` are those after it."""
         jumps = self.leaving and not _JUMPS.isdisjoint(map(type, traversal.statements(block)))
         escaping = live | (self.leaving[-1] if jumps else set())
         out: list[Stmt] = []  # in reverse
-        end: dict[Var, int] = {}  # how much of it stands behind the next time that a name is made
+        end: dict[Var, int] = {}  # the number of its statements after the next definition of each variable
         for stmt in reversed(block):
             stmt, live, gone = self._statement(stmt, live)
             if gone:
@@ -82,7 +82,7 @@ class _Lives:
         return tuple(reversed(out)), live
 
     def _lives_elsewhere(self, var: Var, life: Block) -> bool:
-        """Whether a name is made more often than at the start of a life and in it."""
+        """Whether a variable is defined more often than at the start of a live range and in it."""
         if self.made[var] == 1:
             return False
         again = tuple(stmt for stmt in life if var in traversal.assigns(stmt))
@@ -130,7 +130,7 @@ def _arrays_read(stmt: Stmt) -> set[Var]:
 
 
 def _made(stmt: Stmt) -> list[Var]:
-    """The array that a statement makes without reading the name's old value."""
+    """The array that a statement defines without reading the variable's old value."""
     if isinstance(stmt, Assign) and len(stmt.targets) == 1 and isinstance(stmt.targets[0].type, Array):
         (target,) = stmt.targets
         return [] if target in traversal.free_vars(stmt.value) else [target]
@@ -138,14 +138,14 @@ def _made(stmt: Stmt) -> list[Var]:
 
 
 def _is_idle(value: object) -> bool:
-    """Whether nothing is lost where a value is not made."""
+    """Whether a value may be dropped without losing an effect."""
     if isinstance(value, Call):
         return value.func in (np.empty, np.zeros, np.copy, np.transpose, intrinsics.transpose_view)
     return isinstance(value, (Var, Load))
 
 
 def _exposed(body: Block) -> set[Var]:
-    """Arrays that an iteration of a loop may read before it makes them."""
+    """Arrays that an iteration of a loop may read before it defines them."""
     found: set[Var] = set()
     made: set[Var] = set()
     for stmt in body:

@@ -1,4 +1,4 @@
-"""The walk of passes that make room for what a loop comes back to, once, where its size is known."""
+"""Visitor of packing passes: it allocates their buffers once, where the size is known."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from tapegen.loops.analysis.symbolic_bounds import dim
 
 
 def has_matrices(function: Function) -> bool:
-    """Whether there are arrays that have columns."""
+    """Whether there are arrays with columns."""
     mentioned = frozenset[Var]().union(*map(traversal.reads, function.body))
     return any(type(var.type) is Array and var.type.rank > 1 for var in mentioned)
 
 
 class PackingPass(abc.ABC):
-    """Rewrites the loops of one function; what becomes of them is up to `loop`."""
+    """Rewrites the loops of one function by `loop`."""
 
     def __init__(self, function: Function) -> None:
         self.memory = AliasSets(function)
         self.names = NameSupply(names_in(function))
         self.body = function.body
-        self.rooms: list[tuple[Var, Stmt]] = []  # arrays, and what makes room for something of their size
+        self.rooms: list[tuple[Var, Stmt]] = []  # arrays, and the allocations of buffers of their size
 
     @abc.abstractmethod
     def loop(self, loop: For) -> list[Stmt]:
-        """What takes the place of a loop."""
+        """The statements that replace a loop."""
 
     def room(self, name: str, array: Var, axis: int) -> Var:
-        """An array of numbers, as long as an axis of another one."""
+        """A buffer of scalars, as long as an axis of another array."""
         row = Var(self.names.fresh(name), Array("float64", 1, "C"))
         self.rooms.append((array, Assign((row,), Call(np.empty, (dim(array, axis),), (), row.type))))
         return row
 
     def whole(self) -> Block:
-        """The new body.  Room is made once, where the array is known whose size it has."""
+        """The new body.  Buffers are allocated once, where the array is known whose size they have."""
         out: list[Stmt] = []
         for stmt in self.body:
             new = self.block((stmt,))

@@ -1,9 +1,9 @@
-"""Array packing for pairwise loops (AoS to SoA): columns of matrices as rows while two loops walk along them.
+"""Array packing for pairwise loops (AoS to SoA): columns of matrices in contiguous buffers while two loops run.
 
-Forces between pairs of points walk along a few columns again and again; elements in strides keep LLVM from vector
-instructions.  So the columns are copied to rows before the loops, and back where they have changed, if there are
-iterations enough.  Legal where the loops access nothing else of these arrays; every bit of the results stays.  It pays
-where the inner loop then takes vector instructions; sums in it are for `strip_mine_reductions`.
+Loops over pairs of points access a few columns again and again; strided elements keep LLVM from vector instructions.
+So the columns are copied to buffers before the loops, and back where they have changed, if there are enough
+iterations.  Legal where the loops access nothing else of these arrays; results stay the same in every bit.  It pays
+where the inner loop is then vectorized; sums in it are for `strip_mine_reductions`.
 
 Before::
 
@@ -78,13 +78,13 @@ from tapegen.loops.locality.packing_buffers import PackingPass, has_matrices
 from tapegen.loops.vectorize.strip_mining import CONCERNED, LONG, takes_vectors
 
 _FEW = 16
-"""Iterations of the outer loop, and of inner ones with constant trip counts, that are over before a copy pays."""
+"""Iterations of the outer loop, and of inner ones with constant trip counts, that take less time than a copy."""
 _LONGEST = 2
-"""How many times as many elements as the outer loop has iterations are copied at most."""
+"""The maximal ratio of copied elements to iterations of the outer loop."""
 
 
 def pack_pairwise_columns(function: Function) -> Function:
-    """The same program with rows for columns that inner loops walk down."""
+    """The same program with buffers for columns that inner loops run along."""
     if not has_matrices(function) or all(CONCERNED.isdisjoint(traversal.calls(stmt)) for stmt in function.body):
         return function
     return replace(function, body=_Rows(function).whole())
@@ -92,7 +92,7 @@ def pack_pairwise_columns(function: Function) -> Function:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where an array is touched: along which axis, and what the other indices are (None at the axis)."""
+    """Where an array is accessed: along which axis, and the other indices (None at the axis)."""
 
     axis: int
     index: tuple[Expr | None, ...]
@@ -104,7 +104,7 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Touched:
-    """An element that the loops touch, and the counters that may count along a column."""
+    """An element that the loops access, and the counters that may run along a column."""
 
     access: Access
     counters: tuple[Var, ...]
@@ -112,18 +112,18 @@ class _Touched:
 
 @dataclass(frozen=True)
 class _Columns:
-    """The columns of one array; all that is touched of it lies in them.
+    """The columns of one array; all accesses of it are in them.
 
     Attributes
     ----------
     array : Var
         The array.
     places : tuple of _Place
-        Where they are.
+        Their positions.
     stops : tuple of Expr
-        Numbers that none of the counters along them reaches.
+        Upper bounds of the counters along them.
     is_written : bool
-        Whether they change.
+        Whether they are written.
     """
 
     array: Var
@@ -138,13 +138,13 @@ class _Columns:
 
     @property
     def count(self) -> Expr:
-        """How many elements of them are copied."""
+        """The number of their elements that are copied."""
         return self.stops[0] if len(self.stops) == 1 else Call(max, self.stops, (), INT)
 
 
 @dataclass(frozen=True)
 class _Walked:
-    """What a loop walks down.
+    """The columns that a loop runs along.
 
     Attributes
     ----------
@@ -167,19 +167,19 @@ class _Rows(PackingPass):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
         own = (var for stmt in function.body for var in stmt.targets if self.memory.own(var) is not None)
-        self.lasting = {*own, *(set(function.params) - traversal.assigned_in(*function.body))}  # arrays of one size
+        self.lasting = {*own, *(set(function.params) - traversal.assigned_in(*function.body))}  # arrays of equal size
         self.rows: dict[tuple[Var, _Place], Var] = {}
         self.chosen: dict[For, _Walked] = {}
 
     def whole(self) -> Block:
-        """The new body.  What runs once does not matter where there are such loops in a loop."""
+        """The new body.  Loops that run only once do not matter where there are such loops in a loop."""
         found = list(self._found(self.body, 0))
         deep = any(depth for depth, _, _ in found)
         self.chosen = {loop: walked for depth, loop, walked in found if depth or not deep}
         return super().whole()
 
     def loop(self, loop: For) -> list[Stmt]:
-        """A loop; where it has enough iterations, one that walks along rows."""
+        """A loop; versioned with one that accesses buffers where it has enough iterations."""
         walked = self.chosen.get(loop)
         if walked is None:
             return [traversal.with_blocks(loop, (self.block(loop.body),))]
@@ -191,7 +191,7 @@ class _Rows(PackingPass):
         return [If(_all(_conditions(loop, walked)), (*before, along, *after), (loop,), loop.origin)]
 
     def _found(self, block: Block, depth: int) -> Iterator[tuple[int, For, _Walked]]:
-        """Loops that accesses columns with a stride, and in how many loops they stand."""
+        """Loops with strided column accesses, and the depth of each."""
         for stmt in block:
             walked = self._walked(stmt) if isinstance(stmt, For) else None
             if isinstance(stmt, For) and walked is not None:
@@ -201,7 +201,7 @@ class _Rows(PackingPass):
                 yield from self._found(inner, depth + isinstance(stmt, (For, While)))
 
     def _walked(self, loop: For) -> _Walked | None:
-        """What a loop walks down, if it does and rows let LLVM take vector instructions."""
+        """The columns of a loop, if buffers allow LLVM to vectorize it."""
         statements, inner = traversal.statements(loop.body), _inner(loop)
         counters = tuple(dict.fromkeys(nest.loops[0].target for nest in inner))
         stops = _stops(loop, inner)
@@ -210,7 +210,7 @@ class _Rows(PackingPass):
         walked = _Walked(tuple(self._columns(loop, inner, stops)), counters)
         written = [columns.array for columns in walked.arrays if columns.is_written]
         if not all(map(self.memory.own, written)) and any(isinstance(stmt, Raise) for stmt in statements):
-            return None  # what an iteration has written may outlive an error
+            return None  # the writes of an iteration may outlive an error
         trial = {column: Var(f"?{k}", Array("float64", 1, "C")) for k, column in enumerate(walked.columns)}
         along = traversal.statements(_with_rows(loop.body, trial)) if trial else ()
         return walked if any(map(self._takes_vectors, along)) else None
@@ -219,7 +219,7 @@ class _Rows(PackingPass):
         return Var(self.names.fresh("i"), INT)
 
     def _row(self, array: Var, place: _Place) -> Var:
-        """Room for a column: the same for all loops, where the array lasts."""
+        """The buffer of a column: shared by all loops while the array is live."""
         if (array, place) in self.rows:
             return self.rows[array, place]
         row = self.room(f"{array.name}_column", array, place.axis)
@@ -232,7 +232,7 @@ class _Rows(PackingPass):
         return nest is not None and takes_vectors(nest, self.memory.group, LONG)
 
     def _columns(self, loop: For, inner: list[LoopNest], stops: Mapping[Var, Mapping[Expr, None]]) -> list[_Columns]:
-        """The arrays that may be rows in a loop."""
+        """The arrays that may be packed for a loop."""
         found: dict[Var, list[_Touched]] = {}
         for touched in _touched(loop, inner):
             if touched is None:
@@ -244,12 +244,12 @@ class _Rows(PackingPass):
 
 
 def _ends(loop: For) -> tuple[Expr, Expr]:
-    """The first number that a loop counts, and the one behind the last, from the lower one upwards."""
+    """The first value of a loop counter, and the one after the last, in ascending order."""
     return (loop.start, loop.stop) if loop.step == Const(1) else (plus(loop.stop, 1), plus(loop.start, 1))
 
 
 def _inner(loop: For) -> list[LoopNest]:
-    """The loops in a loop, none of which has a loop in it or raises an error; nothing for loops of other kinds."""
+    """The loops in a loop, none of which contains a loop or raises an error; empty for loops of other kinds."""
     if loop.step not in (Const(1), Const(-1)) or constant_trip_count(loop) < _FEW:
         return []
     found: list[LoopNest] = []
@@ -273,12 +273,12 @@ def _inner(loop: For) -> list[LoopNest]:
 
 
 def _is_plain(stmt: Stmt) -> bool:
-    """Whether a statement raises an error that says nothing of any array."""
+    """Whether a statement raises an error that does not depend on an array."""
     return isinstance(stmt, Raise) and all(isinstance(part, Const) for part in stmt.message)
 
 
 def _stops(loop: For, inner: list[LoopNest]) -> dict[Var, dict[Expr, None]]:
-    """For each counter numbers that it does not reach; nothing where these are not known in front of the loop."""
+    """For each counter its upper bounds; empty where these are not known before the loop."""
     if not inner:
         return {}
     low, top = _ends(loop)
@@ -296,7 +296,7 @@ def _stops(loop: For, inner: list[LoopNest]) -> dict[Var, dict[Expr, None]]:
 
 
 def _touched(loop: For, inner: list[LoopNest]) -> Iterator[_Touched | None]:
-    """The elements that a loop touches; None for a statement that does more with arrays than to touch elements."""
+    """The elements that a loop accesses; None for a statement that uses arrays other than by elements."""
     for nest in inner:
         yield from (_Touched(access, (loop.target, *nest.counters)) for access in nest.accesses)
     within = {id(stmt) for nest in inner for stmt in nest.body}
@@ -310,7 +310,7 @@ def _touched(loop: For, inner: list[LoopNest]) -> Iterator[_Touched | None]:
 
 
 def _columns_of(group: list[_Touched], stops: Mapping[Var, Mapping[Expr, None]], varying: set[Var]) -> _Columns | None:
-    """The columns of an array, if all that is touched of it lies in them and an inner loop walks down one."""
+    """The columns of an array, if all its accesses lie in them and an inner loop runs along one."""
     first = group[0].access.array
     if not isinstance(first.type, Array) or first.type.dtype != "float64" or first.type.layout != "C":
         return None
@@ -338,7 +338,7 @@ def _columns_of(group: list[_Touched], stops: Mapping[Var, Mapping[Expr, None]],
 
 
 def _furthest(ends: Iterable[Expr]) -> tuple[Expr, ...]:
-    """Ends without those that do not lie behind another one."""
+    """Upper bounds without those that another one dominates."""
     found: dict[tuple[Any, ...], Expr] = {}
     for end in ends:
         form = linear(end)
@@ -353,14 +353,14 @@ def _moves(item: Expr, varying: set[Var]) -> bool:
 
 
 def _differ(a: _Place, b: _Place) -> bool:
-    """Whether two columns have no element in common."""
+    """Whether two columns are disjoint."""
     pairs = ((x, y) for x, y in zip(a.index, b.index, strict=True) if x is not None and y is not None)
     gaps = (linear(x) - linear(y) for x, y in pairs)
     return any(gap.is_constant and gap.constant for gap in gaps)
 
 
 def _conditions(loop: For, walked: _Walked) -> Iterator[Expr]:
-    """What must hold for copies to pay, and to find all elements."""
+    """The condition under which copies pay and all elements are within bounds."""
     low, top = _ends(loop)
     count = minus(top, low)
     yield _compared(operator.ge, count, Const(_FEW))
@@ -394,7 +394,7 @@ def _all(conditions: Iterator[Expr]) -> Expr:
 
 
 def _copied(columns: _Columns, made: Mapping[tuple[Var, _Place], Var], counter: Var, *, back: bool) -> For:
-    """A loop that copies the columns of an array to rows, or back."""
+    """A loop that copies the columns of an array to buffers, or back."""
     array = columns.array
     body: list[Stmt] = []
     for place in columns.places:
@@ -410,7 +410,7 @@ _NUMBER = Scalar("float64", False)
 
 
 def _with_rows(block: Block, made: Mapping[tuple[Var, _Place], Var]) -> Block:
-    """Statements that find columns in rows."""
+    """Statements that access columns in buffers."""
     axes = {array: place.axis for array, place in made}
 
     def found(array: Var, index: tuple[Any, ...]) -> tuple[Var, tuple[Any, ...]]:

@@ -1,8 +1,8 @@
 """Scalar replacement: elements that every iteration of an innermost loop accesses are in registers while it runs.
 
-The compiler below goes to memory and back in each iteration, because it cannot know that no other element of the
-iteration is the same one; the ranges of the counters say so.  Legal where they do and the loop raises no error; the
-element is stored when the loop is over.  What is added up is added up in the same order.
+LLVM loads and stores them in each iteration, because it cannot know that no other access of the iteration aliases
+them; the ranges of the counters show it.  Legal where they do and the loop raises no error; the element is stored
+after the loop.  The order of additions is unchanged.
 
 Before::
 
@@ -43,15 +43,15 @@ Element = tuple[Var, tuple[Any, ...]]
 
 
 def replace_scalars(function: Function) -> Function:
-    """The same program with numbers for the elements that innermost loops come back to."""
+    """The same program with scalars for the elements that innermost loops access in every iteration."""
     return replace(function, body=_Holding(function).block(function.body))
 
 
 class _Holding(InnermostLoopPass):
     def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
-        """The loop with numbers for elements, between the statements that read and store these."""
+        """The loop with scalars for elements, between the statements that load and store these."""
         (loop,) = nest.loops
-        if nest.checks:  # where it raises, elements must have been stored
+        if nest.checks:  # where the loop raises, elements must have been stored
             return [nest.stmt]
         numbers = {element: self._number(element[0]) for element in self._elements(nest)}
         if not numbers:
@@ -75,7 +75,7 @@ class _Holding(InnermostLoopPass):
         return Var(self.names.fresh(f"{array.name}_here"), Scalar(array.type.dtype, False))
 
     def _elements(self, nest: LoopNest) -> list[Element]:
-        """Elements that stay the same throughout the loop and that nothing else in it may touch."""
+        """Elements that are the same throughout the loop and that no other access in it may alias."""
         (loop,) = nest.loops
         if has_iteration(loop) is None:
             return []
@@ -95,13 +95,13 @@ class _Holding(InnermostLoopPass):
             if any(self.may_alias(array, index, other) for other in others if written or other.writes):
                 continue
             found.append(element)
-        # what is only read can be seen to last where no other element of the array is stored
+        # a read-only element is invariant where no other element of the array is stored
         moving = {self.memory.group(array) for array, _ in writes - set(found)}
         return [element for element in found if element in writes or self.memory.group(element[0]) in moving]
 
 
 def _stays(access: Access, varying: Set[Var]) -> bool:
-    """Whether it is the same element, of an array of float64, while some names change."""
+    """Whether it denotes the same element, of an array of float64, while some variables change."""
     type_ = access.array.type
     if not isinstance(type_, Array) or type_.dtype != "float64":
         return False
@@ -132,7 +132,7 @@ def _with_numbers(body: tuple[Stmt, ...], numbers: dict[Element, Var]) -> Iterat
 
 
 def has_iteration(loop: For) -> Expr | None:
-    """The condition that a loop has an iteration; None where its direction is only known when it runs."""
+    """The condition that a loop has an iteration; None where its direction is known only at run time."""
     match loop.step:
         case Const(int() as step) if step:
             return Call(operator.lt if step > 0 else operator.gt, (loop.start, loop.stop), (), BOOL)

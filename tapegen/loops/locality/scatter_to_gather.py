@@ -1,9 +1,9 @@
-"""Scatter-to-gather conversion: the cotangents of stencils.
+"""Scatter-to-gather conversion of the adjoints of stencils.
 
-The adjoint of a stencil adds one array, shifted, several times to another: one nest for each shift, each through all of
-memory.  With a margin of zeros around the array that is read, every element of the other collects what it gets in one
-nest, whose stores never alias.  Legal where the array that is read is made here, is accessed in step with the loops
-alone, and the additions are linear in it.
+The adjoint of a stencil adds one array, shifted, several times to another: one loop nest for each shift, each through
+all of memory.  With a margin of zeros around the source array, every element of the target gathers its contributions
+in one loop nest, whose stores never alias.  Legal where the source is allocated here, its elements are accessed only at
+the counters of the loops, and the additions are linear in it.
 
 Before::
 
@@ -47,11 +47,11 @@ from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds, dim
 from tapegen.loops.locality.block_items import BlockItem, BlockPass
 
-_LOOK_BACK = 24  # how many statements an addition may pass on its way to another
+_LOOK_BACK = 24  # the number of statements that an addition may be moved across
 
 
 def convert_scatter_to_gather(function: Function) -> Function:
-    """The same program with one gathering nest for each run of scattered additions."""
+    """The same program with one gathering loop nest for each run of scattered additions."""
     stores = (stmt for stmt in traversal.statements(function.body) if isinstance(stmt, Store))
     if sum(store.accumulate for store in stores) < 2:
         return function
@@ -63,7 +63,7 @@ class _Gathering(BlockPass):
         return _gathered(items, self.memory, self.known)
 
     def hoists(self, body: Block, loop: For | While) -> list[Stmt]:
-        """New arrays with margins of zeros, and those that are made beside them, if they serve all iterations."""
+        """New arrays with margins of zeros, and those that are created with them, if they serve all iterations."""
         found = self.lasting_allocations(body, loop)
         return found if any(stmt.targets[0] in self.memory.padded for stmt in found) else []
 
@@ -80,7 +80,7 @@ class _Scatter:
 
 
 def _gathered(items: list[BlockItem], memory: AliasSets, known: FlowFacts) -> list[BlockItem]:
-    """The same statements, with runs of scattered additions as one gathering nest each."""
+    """The same statements, with each run of scattered additions as one gathering loop nest."""
     if all(item.nest is None for item in items):
         return items
     items = _together(_substituted(items, memory), memory)
@@ -98,7 +98,7 @@ def _gathered(items: list[BlockItem], memory: AliasSets, known: FlowFacts) -> li
 
 
 def _together(items: list[BlockItem], memory: AliasSets) -> list[BlockItem]:
-    """The items with additions of the same arrays next to each other: those of another sweep stand between them."""
+    """The items with additions of the same arrays next to each other: additions of other sweeps separate them."""
     out: list[BlockItem] = []
     last: dict[tuple[Var, Var], BlockItem] = {}  # of the additions of one array to another
     for item in items:
@@ -121,7 +121,7 @@ def _raises(item: BlockItem) -> bool:
 
 
 def _run_at(items: list[BlockItem], start: int, known: FlowFacts) -> list[_Scatter]:
-    """Scattered additions of the same arrays, one right after the other."""
+    """Consecutive scattered additions of the same arrays."""
     run: list[_Scatter] = []
     for item in items[start:]:
         scatter = None if item.nest is None else _scatter(item.nest)
@@ -160,7 +160,7 @@ def _scatter(nest: LoopNest) -> _Scatter | None:
 
 
 def _is_multiple(value: Expr, counters: tuple[Var, ...], sums: bool = False) -> bool:
-    """Whether an expression is a constant multiple of elements at the counters (a sum of such)."""
+    """Whether an expression is a constant multiple of elements at the counters, or a sum of such."""
     match value:
         case Load(_, index):
             return index == counters
@@ -179,7 +179,7 @@ def _is_multiple(value: Expr, counters: tuple[Var, ...], sums: bool = False) -> 
 
 
 def _substituted(items: list[BlockItem], memory: AliasSets) -> list[BlockItem]:
-    """Without arrays that are a constant times another and only added somewhere."""
+    """Eliminate arrays that are a constant multiple of another and are only added to others."""
     for item in items:
         match item.nest.body if item.nest is not None else ():
             case (Store(array, index, value, False),) if item.nest is not None and index == item.nest.counters:
@@ -237,7 +237,7 @@ def _replaced(stmt: Stmt, array: Var, element: Expr) -> Stmt:
 def _with_margin(
     items: list[BlockItem], start: int, run: list[_Scatter], memory: AliasSets, known: FlowFacts
 ) -> list[BlockItem] | None:
-    """The items with the array that the additions read inside a margin of zeros, and one nest in place of the run."""
+    """The items with the source array inside a margin of zeros, and one loop nest in place of the run."""
     first = items[start].nest
     assert first is not None
     source = run[0].source
@@ -267,7 +267,7 @@ def _with_margin(
 def _only_at_counters(
     items: list[BlockItem], first: LoopNest, source: Var, new: Stmt, memory: AliasSets, known: FlowFacts
 ) -> bool:
-    """Whether an array is made here and all its elements are touched in step with the loops, and by nothing else."""
+    """Whether an array is allocated here and its elements are accessed only at the counters of the loops."""
     if not any(item.stmt is new for item in items):
         return False
     if not (isinstance(new, Assign) and isinstance(new.value, Call) and new.value.func is np.empty):
@@ -299,7 +299,7 @@ def _wider(new: Stmt, margin: list[int]) -> Stmt:
 
 
 def _shifted(stmt: Stmt, source: Var, by: Sequence[int]) -> Stmt:
-    """A statement that finds the elements of an array further from its start."""
+    """A statement that accesses the elements of an array at shifted positions."""
 
     def moved(index: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(plus(item, distance) for item, distance in zip(index, by, strict=True))
@@ -312,7 +312,7 @@ def _shifted(stmt: Stmt, source: Var, by: Sequence[int]) -> Stmt:
 
 
 def _gathering(first: LoopNest, run: list[_Scatter], low: list[int], margin: list[int], facts: SymbolicBounds) -> Stmt:
-    """One nest over all elements that any of the additions reaches."""
+    """One loop nest over all elements that any of the additions reaches."""
     total: Expr | None = None
     store = first.body[0]
     assert isinstance(store, Store) and isinstance(run[0].target.type, Array)

@@ -1,9 +1,9 @@
-"""Sinking of zero initialization (first touch): zeros are written where they are first added to, or not at all.
+"""Sinking of zero initialization: zeros are written where they are first added to, or not at all.
 
-A new array of zeros goes twice through all of memory where a loop then adds to one row of it in each iteration.  The
-iteration may as well make the zeros of its row, which then are in cache; what is first added to a single element, or by
-one loop to the elements at the start of the row, is stored instead.  Legal where the loop is the first to access the
-array and goes through all of its rows.
+A new array of zeros passes through memory twice where a loop then adds to one row of it in each iteration.  Each
+iteration can write the zeros of its row instead, which then are in cache; the first addition to a single element, or of
+one loop to the elements at the start of the row, becomes a store.  Legal where the loop is the first to access the
+array and visits all of its rows.
 
 Before::
 
@@ -43,7 +43,7 @@ from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds, dim
 
 
 def sink_zero_init(function: Function) -> Function:
-    """The same program with zeros made on the iterations that come to them first."""
+    """The same program with zeros written in the iterations that first access them."""
     return replace(function, body=_Filling(function).block(function.body))
 
 
@@ -55,7 +55,7 @@ class _Filling:
 
     def block(self, block: Block) -> Block:
         out: list[Stmt] = []
-        untouched: dict[Var, int] = {}  # arrays of zeros, and where they are made
+        untouched: dict[Var, int] = {}  # arrays of zeros, and where they are allocated
         for stmt in block:
             if untouched and not traversal.reads(stmt).isdisjoint(untouched):
                 stmt = self._first(stmt, untouched, out)
@@ -66,7 +66,7 @@ class _Filling:
         return tuple(out)
 
     def _first(self, stmt: Stmt, untouched: dict[Var, int], out: list[Stmt]) -> Stmt:
-        """The statement that comes first to new arrays; as a loop it may make their zeros."""
+        """The first statement that accesses new arrays; if it is a loop it may write their zeros."""
         for array in sorted(untouched.keys() & traversal.reads(stmt), key=lambda var: var.name):
             made = untouched.pop(array)
             if isinstance(stmt, For) and self._fills(stmt, array):
@@ -95,7 +95,7 @@ class _Filling:
         return traversal.with_blocks(stmt, tuple(sides))
 
     def _is_new(self, stmt: Assign) -> bool:
-        """Whether a statement makes an array of zeros that has no other name."""
+        """Whether a statement creates an array of zeros that has no other name."""
         target, value = stmt.targets[0], stmt.value
         if not isinstance(value, Call) or value.func is not np.zeros:
             return False
@@ -103,10 +103,10 @@ class _Filling:
             return False
         return target in self.known.facts.shapes
 
-    # ---- the loop that comes first -----------------------------------------------------------------------------------
+    # ---- the first loop ----------------------------------------------------------------------------------------------
 
     def _fills(self, loop: For, array: Var) -> bool:
-        """Whether each iteration touches nothing of an array but a row of its own, the rows being numbered from 0."""
+        """Whether each iteration accesses only its own row of an array, rows being numbered from 0."""
         if loop.step not in (Const(1), Const(-1)) or leaves(loop.body):
             return False
         first = loop.start if loop.step == Const(1) else plus(loop.stop, 1)
@@ -119,7 +119,7 @@ class _Filling:
         return all(_touches_row(stmt, array, loop.target) for stmt in traversal.statements(loop.body))
 
     def _starting(self, loop: For, array: Var) -> Block:
-        """The body of a loop, which first makes the zeros of its row."""
+        """The body of a loop that first writes the zeros of its row."""
         for k, stmt in enumerate(loop.body):
             if array in traversal.reads(stmt):
                 match stmt:
@@ -130,10 +130,10 @@ class _Filling:
         return (*self._zero(array, (loop.target,)), *loop.body)
 
     def _storing(self, loop: For, array: Var) -> tuple[Block, bool]:
-        """The body of a loop in which an inner one stores the first part of the row; nothing if none does.
+        """The body of a loop in which an inner one stores the first part of the row; empty if none does.
 
-        What the iteration touches before that lies behind this part.  The second value says that zeros must have been
-        made there: all at once takes less time than some in each iteration where each row has another number of them.
+        Earlier accesses of the iteration lie after this part.  The second value is true if the zeros must have been
+        written before: all at once takes less time than a varying number of them in each iteration.
         """
         loops = [k for k, stmt in enumerate(loop.body) if isinstance(stmt, For) and array in traversal.reads(stmt)]
         if not loops:
@@ -160,7 +160,7 @@ class _Filling:
         return (*self._behind(array, loop.target, inner.stop, at_start), *body), False
 
     def _behind(self, array: Var, row: Var, start: Expr, inside: SymbolicBounds) -> Block:
-        """Zeros from some place of a row to its end."""
+        """Zeros from a position of a row to its end."""
         last = dim(array, 1)
         if inside.nonnegative(inside.form(start) - inside.form(last)):
             return ()
@@ -170,7 +170,7 @@ class _Filling:
         return (For(counter, start, last, Const(1), (Store(array, (row, counter), Const(0.0)),)),)
 
     def _rows(self, array: Var, start: Expr) -> list[Stmt]:
-        """Zeros in the rows that no iteration comes to."""
+        """Zeros in the rows that no iteration visits."""
         facts = self.known.facts
         if facts.nonnegative(facts.form(start) - facts.form(dim(array, 0))):
             return []
@@ -190,7 +190,7 @@ class _Filling:
 
 
 def _storing_loop(loop: Stmt, array: Var, row: Var) -> For | None:
-    """A loop that only adds to the elements of a row from the first one on, each once, as one that stores."""
+    """A loop that adds once to each element of a row from the first one on, as a loop that stores."""
     assert isinstance(loop, For)
     if loop.start != Const(0) or loop.step != Const(1) or loop.target in traversal.assigned_in(*loop.body):
         return None
@@ -204,7 +204,7 @@ def _storing_loop(loop: Stmt, array: Var, row: Var) -> For | None:
 
 
 def _places(stmt: Stmt, array: Var) -> list[Any] | None:
-    """Where a statement touches a row; None for one that does more than read elements of it and store one."""
+    """Where a statement accesses a row; None if it does more than read its elements and store one."""
     if array not in traversal.reads(stmt):
         return []
     if not isinstance(stmt, (Assign, Store)):
@@ -217,7 +217,7 @@ def _places(stmt: Stmt, array: Var) -> list[Any] | None:
 
 
 def _end(loop: For) -> Expr:
-    """The row after the last one that a loop through rows from 0 comes to."""
+    """The row after the last one that a loop through rows from 0 visits."""
     return loop.stop if loop.step == Const(1) else plus(loop.start, 1)
 
 
@@ -227,7 +227,7 @@ def _without_zeros(stmt: Stmt) -> Stmt:
 
 
 def _touches_row(stmt: Stmt, array: Var, row: Var) -> bool:
-    """Whether a statement (without those in it) touches elements of one row alone."""
+    """Whether a statement (nested ones aside) accesses elements of one row alone."""
     parts = stmt.headers
     if isinstance(stmt, Store) and stmt.array == array:
         if stmt.index[:1] != (row,):

@@ -1,4 +1,4 @@
-"""NumPy's broadcasting: which sizes must agree, and which axes have size 1 only at run time."""
+"""Broadcasting: which sizes must agree, and which axes have size 1 only at run time."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MISMATCH = "operands could not be broadcast together"
 
 Selector = Callable[[Indices], Indices]
 Factor = Expr | int
-"""What an index is multiplied by: 1, 0 where the axis has size 1, or a number that run time decides."""
+"""The factor of an index: 1, 0 where the axis has size 1, or a scalar that is known at run time only."""
 
 
 def broadcast(w: LoopBuilder, shapes: Sequence[Extents]) -> tuple[Extents, list[Selector]]:
-    """The common shape, and for each operand how an index of the whole becomes one of its own."""
+    """The common shape, and for each operand how an index into the result maps to one of its own."""
     rank = max((len(shape) for shape in shapes), default=0)
     columns = [
         [shape[k - rank + len(shape)] if k >= rank - len(shape) else UNIT for shape in shapes] for k in range(rank)
@@ -78,7 +78,7 @@ def _axis(w: LoopBuilder, column: list[Extent]) -> tuple[Extent, list[Factor]]:
 
 
 def _unknown_whole(w: LoopBuilder, different: list[Extent]) -> Extent:
-    """The size of an axis where every operand may turn out to have size 1."""
+    """The size of an axis where every operand may have size 1."""
     forms = tuple(extent.form for extent in different)
     known: Extent | None = w.facts.broadcasts.get(("whole", forms))
     if known is not None:
@@ -95,7 +95,7 @@ def _unknown_whole(w: LoopBuilder, different: list[Extent]) -> Extent:
 
 
 def _agree(w: LoopBuilder, extent: Extent, whole: Extent) -> Factor:
-    """Check that an operand fits along an axis; how its index follows that of the whole."""
+    """Check that an operand broadcasts along an axis; return how its index follows from that of the result."""
     if extent is whole or w.facts.equal(extent.form, whole.form):
         return 1
     if _same_part(w, extent, whole):
@@ -112,12 +112,12 @@ def _agree(w: LoopBuilder, extent: Extent, whole: Extent) -> Factor:
         w.check(Call(intrinsics.and_, (differs, several), (), BOOL), ValueError, MISMATCH)
         w.facts.remember("fits", (extent.form, whole.form), True)
     if w.facts.nonnegative(extent.form - whole.form):
-        return 1  # where it has size 1, the whole has no index but 0
+        return 1  # where it has size 1, the result has no index but 0
     return unless_one(w, extent)
 
 
 def _is_whole_or_never_one(w: LoopBuilder, extent: Extent, whole: Extent) -> bool:
-    """Whether a size that is clipped (`a[:n]`) is the one it is compared with, or the length of an axis, never 1."""
+    """Whether a clipped size (`a[:n]`) equals the one it is compared with, or that of an axis that is never 1."""
     match extent.form.atoms:
         case (Call(builtins.min, args) as clipped,) if extent.form == Affine.atom(clipped):
             forms = [w.facts.form(arg) for arg in args]
@@ -136,10 +136,10 @@ def unless_one(w: LoopBuilder, extent: Extent) -> Expr:
 
 
 def _same_part(w: LoopBuilder, a: Extent, b: Extent) -> bool:
-    """Whether two sizes are the same part (`n - 2`) of two axes, which are then required to be equally long.
+    """Whether two sizes are the same function (`n - 2`) of two axis lengths, which are then required to be equal.
 
-    That refuses a part that happens to have size 1 where the other one is longer: the one place where a broadcast that
-    NumPy would make at run time is an error here.
+    That refuses a part that happens to have size 1 where the other one is longer: the only broadcast of NumPy
+    that is an error here.
     """
     gap = a.form - b.form
     if gap.constant or sorted(c for _, c in gap.terms) != [-1, 1]:
@@ -153,7 +153,7 @@ def _same_part(w: LoopBuilder, a: Extent, b: Extent) -> bool:
 
 
 def fit(w: LoopBuilder, value: ElementRule, target: Extents) -> ElementRule:
-    """A value as it is stored into a target: broadcast, but never the target; leading axes of size 1 are dropped."""
+    """A value in the shape of its target: it is broadcast, the target never is; leading axes of size 1 are dropped."""
     extents = value.extents
     lead = len(extents) - len(target)
     for extent in extents[: max(lead, 0)]:

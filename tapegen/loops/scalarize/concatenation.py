@@ -1,4 +1,4 @@
-"""New arrays from parts, and arrays whose size depends on values."""
+"""Concatenation: new arrays from parts, and arrays whose size depends on values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _parts(w: LoopBuilder, sequence: Expr) -> list[ElementRule]:
 
 
 def _unset(w: LoopBuilder, call: Call) -> ElementRule:
-    """A new array without values, of which a join needs the size alone."""
+    """A new uninitialized array; concatenation needs only its size."""
     extents = new_extents(w, call.args[0]) if call.func is np.empty else lazy(w, call.args[0]).extents
     return ElementRule(extents, "", lambda index: Const(0))
 
@@ -76,7 +76,7 @@ def _concatenate(w: LoopBuilder, call: Call, target: Var) -> None:
     if axis == Const(None):
         parts = [_in_a_row(w, expr, part) for expr, part in zip(sequence.items, parts, strict=True)]
         axis = None
-    parts = [part if part.rank else with_unit_axes(part, (0,)) for part in parts]  # a number that np.ravel was given
+    parts = [part if part.rank else with_unit_axes(part, (0,)) for part in parts]  # a scalar that np.ravel was given
     k = axis_of(w, Const(0) if axis is None else axis, parts[0].rank)
     join(w, parts, k, target)
 
@@ -103,7 +103,7 @@ def _nd_stack(w: LoopBuilder, call: Call, target: Var) -> None:
 
 
 def _raised(part: ElementRule, func: Any) -> ElementRule:
-    """A part with as many axes as the stacking function wants at least."""
+    """A part with at least the number of axes that the stacking function requires."""
     if func is np.column_stack:
         return part if part.rank > 1 else with_unit_axes(part, (1,) if part.rank == 1 else (0, 1))
     if func is np.hstack:
@@ -160,7 +160,7 @@ def _array(w: LoopBuilder, call: Call, target: Var) -> None:
 
 
 def _items(w: LoopBuilder, items: Var) -> ElementRule:
-    """The numbers in a run-time list, or in its lists or arrays, which must be of one size."""
+    """The scalars in a run-time list, or in its lists or arrays, which must be of equal size."""
     assert isinstance(items.type, ListOf)
     inner = items.type.item
     count = w.extent(w.bind(Call(len, (items,), (), INT), "n"))
@@ -221,7 +221,7 @@ def _cells(expr: Expr, where: tuple[int, ...]) -> Any:
 
 
 def count_true(w: LoopBuilder, mask: ElementRule) -> Expr:
-    """How many elements of a boolean array hold."""
+    """The number of true elements of a boolean array."""
     key = _lasting(w, mask)
     known: Expr | None = w.facts.selected.get(("count", key)) if key is not None else None
     if known is not None:
@@ -239,7 +239,7 @@ def count_true(w: LoopBuilder, mask: ElementRule) -> Expr:
 
 
 def _lasting(w: LoopBuilder, mask: ElementRule) -> Expr | None:
-    """The element at an index of a boolean array as long as it stays the same, whatever is stored meanwhile."""
+    """The element at an index of a boolean array, protected from stores in the meantime."""
     with w.block() as needed:
         element = mask.at(tuple(Var(f"?{k}", INT) for k in range(mask.rank)))
     arrays = [var for var in traversal.free_vars(element) if isinstance(var.type, Array)]
@@ -285,7 +285,7 @@ def store_masked(w: LoopBuilder, array: ElementRule, mask: ElementRule, value: E
 
 
 def nonzero(w: LoopBuilder, mask: ElementRule) -> list[Var]:
-    """For each axis, the indices where a boolean array holds."""
+    """For each axis, the indices of the true elements of a boolean array."""
     key = _lasting(w, mask)
     known: list[Var] | None = w.facts.selected.get(("indices", key)) if key is not None else None
     if known is not None:
@@ -383,7 +383,7 @@ def _linspace(w: LoopBuilder, call: Call, target: Var) -> None:
         return scalar_ops.convert(along, dtype)
 
     w.fill_new(target, ElementRule((w.extent(count),), dtype, at))
-    if closed:  # exactly, whatever rounding says
+    if closed:  # exactly, whatever the rounding
         final = Store(target, (minus(count, 1),), scalar_ops.convert(last, dtype), False, w.origin)
         w.emit(If(Call(operator.gt, (count, Const(1)), (), BOOL), (final,), (), w.origin))
 
@@ -391,7 +391,7 @@ def _linspace(w: LoopBuilder, call: Call, target: Var) -> None:
 def _linspace_of_arrays(
     w: LoopBuilder, ends: list[ElementRule], count: Expr, gaps: Expr, closed: bool, target: Var
 ) -> None:
-    """Numbers between the elements of two arrays, along a new first axis."""
+    """Evenly spaced values between the elements of two arrays, along a new first axis."""
     assert isinstance(target.type, Array)
     dtype = target.type.dtype
     extents, selectors = broadcast(w, [end.extents for end in ends])
@@ -404,7 +404,7 @@ def _linspace_of_arrays(
         )
         step = Call(operator.truediv, (Call(operator.sub, (last, first), (), FLOAT), gaps), (), FLOAT)
         along = Call(operator.add, (Call(operator.mul, (i, step), (), FLOAT), first), (), FLOAT)
-        if closed:  # the last one exactly, whatever rounding says
+        if closed:  # the last one exactly, whatever the rounding
             is_last = Call(operator.eq, (i, Call(max, (minus(count, 1), Const(1)), (), INT)), (), BOOL)
             along = Call(intrinsics.ifelse, (is_last, last, along), (), FLOAT)
         return scalar_ops.convert(along, dtype)

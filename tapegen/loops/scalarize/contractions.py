@@ -1,4 +1,4 @@
-"""Products of vectors and matrices: BLAS where numba has it, loops elsewhere."""
+"""Contractions, products of vectors and matrices: BLAS where numba supports it, loops elsewhere."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _product(w: LoopBuilder, call: Call, target: Var) -> None:
     elif rank_a <= 2 and rank_b <= 2 and _same_floats(a, b, call.type):
         left, right = _for_blas(w, a), _for_blas(w, b)
         w.call_new(target, Call(np.dot, (left, right), (), call.type))
-        if rank_a == 2:  # a product among the operands is not computed once more
+        if rank_a == 2:  # a product among the operands is not computed again
             rows = lazy(w, a if isinstance(a, Var) else left).extents[:1]
             columns = lazy(w, b if isinstance(b, Var) else right).extents[1:]
             w.facts.set_shape(target, (*rows, *columns))
@@ -165,7 +165,7 @@ Letters = tuple[int, ...]
 def contract(
     w: LoopBuilder, x: ElementRule, x_letters: Letters, y: ElementRule, y_letters: Letters, out: Letters, target: Var
 ) -> None:
-    """`target[out] = sum of x[x_letters] * y[y_letters]`, as in np.einsum with numbers for letters."""
+    """`target[out] = sum of x[x_letters] * y[y_letters]`, as in np.einsum with integers for letters."""
     sizes: dict[int, Extent] = {}
     for letter, extent in (*zip(x_letters, x.extents, strict=True), *zip(y_letters, y.extents, strict=True)):
         if letter in sizes:

@@ -1,4 +1,4 @@
-"""Control flow of scalarized programs: what holds inside of loops; messages and prints in forms that numba takes."""
+"""Control flow of scalarized programs: facts inside of loops; messages and prints in variants that numba supports."""
 
 from __future__ import annotations
 
@@ -35,42 +35,42 @@ Trials = Literal["remembered", "fresh", "none"]
 
 
 class StructuredBuilder(LoopBuilder):
-    """A builder that walks over loops and branches, with what it must remember for that.
+    """A builder that visits loops and branches, with the state that this needs.
 
     Parameters
     ----------
     function : Function
-        What is walked over.
+        The function that is visited.
     boundscheck : bool
         Whether indices that are not proved to be within bounds are checked.
     trials : {"remembered", "fresh", "none"}
-        Whether loops are tried to see which arrays keep their extents, and what a trial has shown is used again.
+        Whether trial runs over loops find the arrays that keep their extents, and whether results of trials are reused.
     """
 
     def __init__(self, function: Function, boundscheck: bool, trials: Trials) -> None:
         super().__init__(function, Sharing(function), boundscheck)
         self.trials = trials
-        self.settled: dict[Any, frozenset[Var]] = {}  # loops tried before, by the shapes that went in
-        self.unsupported_views: dict[Var, NoCompiledForm] = {}  # views that numba has no form for
-        self.texts: dict[Var, Call] = {}  # strings by what they are made of
-        self.bound: set[Var] = set(function.params)  # arrays that have a value here
+        self.settled: dict[Any, frozenset[Var]] = {}  # loops tried before, by the shapes on entry
+        self.unsupported_views: dict[Var, NoCompiledForm] = {}  # views that numba does not support
+        self.texts: dict[Var, Call] = {}  # strings by their pieces
+        self.bound: set[Var] = set(function.params)  # arrays that are assigned here
         self.expected: dict[Var, Extents] = {}  # extents that a loop relies on
-        self.violated: set[Var] = set()  # arrays that got other extents
+        self.violated: set[Var] = set()  # arrays whose extents changed
 
     @abstractmethod
     def loop_statements(self, stmt: For | While) -> Expr | None:
-        """Write the body of a loop (and the test of a while loop, which it returns)."""
+        """Emit the body of a loop (and the test of a while loop, which is returned)."""
 
 
 def alternatives(bound: Expr, func: Any) -> tuple[Expr, ...]:
-    """The bounds that hold together where a range ends at their `min` (starts at their `max`)."""
+    """The bounds that all hold where a range ends at their `min` (starts at their `max`)."""
     if isinstance(bound, Call) and bound.func is func and all(is_int(arg) for arg in bound.args):
         return (bound, *bound.args)
     return (bound,)
 
 
 def constant_message(w: StructuredBuilder, message: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """The constant words of a message: numba takes no others."""
+    """The constant words of a message: numba supports no others."""
     words: list[str] = []
     for part in message:
         part = w.texts.get(part, part) if isinstance(part, Var) else part
@@ -80,7 +80,7 @@ def constant_message(w: StructuredBuilder, message: tuple[Expr, ...]) -> tuple[E
 
 
 def printed(w: StructuredBuilder, call: Call) -> Call:
-    """`print(f"x = {x}")` as `print("x =", x)`: numba formats no numbers, but prints them as Python does."""
+    """`print(f"x = {x}")` as `print("x =", x)`: numba does not format scalars, but prints them as Python does."""
     given = tuple(w.texts.get(arg, arg) if isinstance(arg, Var) else arg for arg in call.args)
     if call.func is not print or not any(_is_fstring(arg) for arg in given):
         return call
@@ -98,9 +98,9 @@ def _is_fstring(expr: Expr) -> bool:
 
 
 def _words(w: StructuredBuilder, text: Call) -> list[Expr]:
-    """The pieces of a text between which there is exactly one space."""
+    """The pieces of a text that are separated by exactly one space."""
     words: list[Expr] = []
-    joined = True  # whether the piece before ends where this one may start
+    joined = True  # whether this piece may start where the previous one ends
     for part in text.args:
         if isinstance(part, Const) and isinstance(part.value, str):
             if not joined and not part.value.startswith(" "):
@@ -151,28 +151,28 @@ def _stored_into(stmt: Stmt) -> set[Var]:
 
 
 class Recorded:
-    """Integers on tapes: what the forward sweep shows of them holds where the backward sweep reads them.
+    """Facts about integers on tapes: what is known where the forward sweep stores them holds where they are read back.
 
     Parameters
     ----------
     function : Function
-        What is walked over.
+        The function that is visited.
     """
 
     def __init__(self, function: Function) -> None:
-        self._unsure: dict[Var, set[Stmt]] = {}  # for each tape the stores of what may be negative
+        self._unsure: dict[Var, set[Stmt]] = {}  # for each tape the stores of possibly negative values
         for stmt in traversal.statements(function.body) if function.tapes else ():
             if isinstance(stmt, Store) and stmt.array in function.tapes:
                 self._unsure.setdefault(stmt.array, set()).add(stmt)
 
     def store(self, w: StructuredBuilder, stmt: Store) -> None:
-        """Pass a store, maybe once more with other facts."""
+        """Record a store, perhaps once more with other facts."""
         unsure = self._unsure.get(stmt.array)
         if unsure is not None and is_int(stmt.value):
             (unsure.discard if w.facts.nonnegative(w.facts.form(stmt.value)) else unsure.add)(stmt)
 
     def load(self, w: StructuredBuilder, target: Var, value: Expr) -> None:
-        """Learn about an integer that has just been read."""
+        """Record the facts about an integer that has just been read."""
         if isinstance(value, Load) and is_int(target) and self._unsure.get(value.array) == set():
             w.facts.assume(Affine.atom(target))
 
@@ -182,7 +182,7 @@ class Recorded:
 
 @contextmanager
 def loop_body(w: StructuredBuilder, stmt: For | While, loop: Loop) -> Iterator[list[Stmt]]:
-    """The state inside a loop: what the loop assigns is unknown but for what every iteration preserves."""
+    """The facts inside a loop: what the loop assigns is unknown except for what every iteration preserves."""
     counters = [fact for var in loop.assigned if is_int(var) for fact in _kept_bounds(w, stmt, loop, var)]
     shapes = _lasting_shapes(w, stmt, loop)
     w.forget(loop.assigned)
@@ -218,7 +218,7 @@ def _inside(w: StructuredBuilder, loop: Loop, shapes: dict[Var, Extents]) -> Ite
 
 
 def _kept_bounds(w: StructuredBuilder, stmt: For | While, loop: Loop, var: Var) -> Iterator[tuple[Var, Affine]]:
-    """What stays at least zero in every iteration, of an integer that every assignment in a loop moves the same way."""
+    """Forms that stay non-negative in every iteration, for an integer that a loop changes in one direction only."""
     start = w.facts.form(var)
     steps = _steps(stmt, var)
     if not steps:
@@ -231,7 +231,7 @@ def _kept_bounds(w: StructuredBuilder, stmt: For | While, loop: Loop, var: Var) 
 
 
 def _steps(loop: For | While, var: Var) -> list[int]:
-    """What the assignments of a loop add to an integer; none if one does something else."""
+    """The increments that the assignments of a loop add to an integer; empty if one does something else."""
     found: list[int] = []
     for stmt in traversal.statements((loop,)):
         if isinstance(stmt, For) and stmt.target == var:
@@ -253,7 +253,7 @@ def _steps(loop: For | While, var: Var) -> list[int]:
 
 
 def _lasting_shapes(w: StructuredBuilder, stmt: For | While, loop: Loop) -> dict[Var, Extents]:
-    """Extents that arrays assigned in a loop have in every iteration, found by trying."""
+    """Extents that arrays assigned in a loop have in every iteration, found by trial."""
     arrays = sorted((var for var in loop.assigned if _is_carried(w, stmt, var)), key=lambda var: var.name)
     if not arrays or w.trials == "none":
         return {}
@@ -278,7 +278,7 @@ def _lasting_shapes(w: StructuredBuilder, stmt: For | While, loop: Loop) -> dict
 
 
 def _is_carried(w: StructuredBuilder, loop: For | While, var: Var) -> bool:
-    """Whether an iteration may read the array that the one before has left under a name; an assigned tape grows."""
+    """Whether an iteration may read the array that the previous one left in a variable; an assigned tape grows."""
     if not isinstance(var.type, Array) or var not in w.bound or var in w.tapes:
         return False
     for stmt in (If(loop.test, ()), *loop.body) if isinstance(loop, While) else loop.body:
@@ -308,7 +308,7 @@ def _named_size(w: StructuredBuilder, extent: Any) -> Any:
 
 
 def _trial(w: StructuredBuilder, stmt: For | While, loop: Loop, shapes: dict[Var, Extents]) -> set[Var]:
-    """Walk over a loop without writing anything: which of the arrays do not keep these extents?"""
+    """Visit a loop without emitting anything, and return the arrays that do not keep these extents."""
     saved = (
         w.names,
         w.facts,

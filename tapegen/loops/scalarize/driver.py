@@ -1,8 +1,8 @@
-"""Scalarization: each array statement becomes one loop nest of operations on scalars, with no arrays in between.
+"""Scalarization: each array statement becomes one loop nest of operations on scalars, without temporary arrays.
 
-Legal where the value shares no memory with the target, or is read in step with it; else it is computed into a new array
-first.  Shapes are compared, slices clipped and indices checked in front of the loops, so that errors are those of
-NumPy.
+Legal where the value shares no memory with the target, or each element is read before it is written; else the value is
+computed into a new array first.  Shapes are compared, slices clipped and indices checked before the loops, so that
+errors are those of NumPy.
 
 Before::
 
@@ -84,12 +84,12 @@ from tapegen.loops.scalarize.views import RESHAPES, atomic_index, is_place, nati
 
 
 def scalarize(function: Function, *, boundscheck: bool = True) -> Function:
-    """The same program without array statements: loops, operations on scalars, and calls that numba takes.
+    """The same program without array statements: loops, operations on scalars, and calls that numba supports.
 
     Raises
     ------
     NoCompiledForm
-        If a call is neither lowered nor taken by numba.
+        If a call is neither lowered nor supported by numba.
     """
     return Scalarizer(function, boundscheck).run()
 
@@ -115,7 +115,7 @@ class Scalarizer(StructuredBuilder):
         """The function in terms of loops."""
         self._make_alike()
         self.block_of(self.function.body)
-        if self.violated:  # what was found in a trial does not hold where it was relied on
+        if self.violated:  # results of a trial do not hold where an assumption was violated
             assert self.trials != "none"
             return Scalarizer(self.function, self.boundscheck, "fresh" if self.trials == "remembered" else "none").run()
         body = without_unused(tuple(self.out), self.optional)
@@ -125,7 +125,7 @@ class Scalarizer(StructuredBuilder):
         return replace(self.function, body=body)
 
     def _make_alike(self) -> None:
-        """Compare the shapes of tangents with those of their arguments, which then have the same sizes everywhere."""
+        """Compare the shapes of tangents with those of their arguments; afterwards the sizes are known to be equal."""
         for param, tangent in self.function.tangents:
             if not isinstance(param.type, Array):
                 continue
@@ -195,14 +195,14 @@ class Scalarizer(StructuredBuilder):
             self._recorded.load(self, target, value)
 
     def _assign_text(self, target: Var, value: Call) -> None:
-        """A text that is only printed is put together when it is printed."""
+        """A string that is only printed is assembled when it is printed."""
         parts = tuple(self._now(scalar(self, part)) for part in value.args)
         self.forget([target])
         self.texts[target] = Call(intrinsics.fstring, parts, (), value.type)
         self.unsupported_views[target] = self.unsupported("an f-string")
 
     def _now(self, value: Expr) -> Expr:
-        """A value that no later assignment changes."""
+        """The value in a variable that no later assignment changes."""
         if not isinstance(value, Var):
             return self.bind(value)
         var = self.fresh(value.name, value.type)
@@ -211,7 +211,7 @@ class Scalarizer(StructuredBuilder):
         return var
 
     def _compare_shapes(self, targets: tuple[Var, ...]) -> None:
-        """Notice arrays that get other extents than a loop relies on."""
+        """Note arrays whose extents differ from those that a loop relies on."""
         for target in targets:
             if isinstance(target.type, Array):
                 self.bound.add(target)
@@ -281,7 +281,7 @@ class Scalarizer(StructuredBuilder):
             self._assign_new(target, value)
 
     def _grow(self, target: Var, value: Call) -> None:
-        """More room for items of the same shape."""
+        """Grow a tape by items of the same shape."""
         (tape,) = value.args
         assert isinstance(tape, Var)
         extents = self.array(tape).extents[1:]
@@ -301,7 +301,7 @@ class Scalarizer(StructuredBuilder):
             self.emit(Assign((target,), native, self.origin))
         self.set_view(target, view)
         if isinstance(value.type, Array):
-            self.layouts[target] = value.type.layout  # the name may have been meant for an array of its own
+            self.layouts[target] = value.type.layout  # the variable may have been meant for an array of its own
 
     def _assign_new(self, target: Var, value: Expr) -> None:
         if isinstance(value, Load) and self._masked_load(target, value):
@@ -404,7 +404,7 @@ class Scalarizer(StructuredBuilder):
         self._after_loop(loop)
 
     def _wide(self, end: Expr) -> Expr:
-        """An end of a range as Python takes it: numba would count in 32 bits, or take a large one as negative."""
+        """An end of a range as in Python: numba would count in 32 bits, or take a large value as negative."""
         dtype = dtype_of(end)
         if dtype in ("", "int64", "bool"):
             return end
@@ -414,7 +414,7 @@ class Scalarizer(StructuredBuilder):
         return Call(np.int64, (end,), (), INT)
 
     def loop_statements(self, stmt: For | While) -> Expr | None:
-        """The body of a loop (and the test of a while loop, which it returns)."""
+        """The body of a loop (and the test of a while loop, which is returned)."""
         if isinstance(stmt, For):
             step = int(stmt.step.value) if isinstance(stmt.step, Const) else 0  # type: ignore[call-overload]
             self._assume_counter(stmt.target, stmt.start, stmt.stop, step)
@@ -422,7 +422,7 @@ class Scalarizer(StructuredBuilder):
             return None
         with self.block() as before:
             test: Expr = scalar(self, stmt.test)
-        if before:  # what the test needs is worked out in every iteration
+        if before:  # what the test needs is computed in every iteration
             leave = If(Call(operator.not_, (test,), (), BOOL), (Break(stmt.origin),), (), stmt.origin)
             self.emit(*before, leave)
             test = Const(True)
@@ -457,7 +457,7 @@ class Scalarizer(StructuredBuilder):
             self.facts.assume(form)
         self.forget(loop.assigned)
 
-    # ---- what the other modules ask for ------------------------------------------------------------------------------
+    # ---- interface for other modules ---------------------------------------------------------------------------------
 
     def materialize(self, expr: Expr, base: str = "t") -> Var:
         if isinstance(expr, Var):
@@ -468,7 +468,7 @@ class Scalarizer(StructuredBuilder):
         return var
 
     def view_of(self, expr: Expr) -> Expr:
-        """A place as an operand that numba takes."""
+        """An lvalue or view as an operand that numba supports."""
         return atomic_index(self, expr) if isinstance(expr, Load) else expr
 
     def copied(self, array: Var) -> Var:
@@ -492,7 +492,7 @@ class Scalarizer(StructuredBuilder):
         return concatenation.nonzero(self, lazy(self, mask))
 
     def check_mask(self, array: ElementRule, mask: ElementRule) -> None:
-        """A mask has the sizes of the axes it selects from."""
+        """Check that a mask has the sizes of the axes it selects from."""
         for a, b in zip(array.extents, mask.extents, strict=False):
             if not self.facts.equal(a.form, b.form):
                 wrong = Call(operator.ne, (self.clamped(a), self.clamped(b)), (), BOOL)
@@ -508,7 +508,7 @@ class Scalarizer(StructuredBuilder):
         return self._reshapes.in_rows(array)
 
     def _reads(self, value: Expr, target: Var) -> bool:
-        """Whether evaluating a value reads what a name denotes now."""
+        """Whether evaluating a value reads the present memory of a variable."""
         for var in traversal.free_vars(value):
             if var == target or (var in self.views and target in self.views[var][1]):
                 return True
@@ -516,7 +516,7 @@ class Scalarizer(StructuredBuilder):
 
 
 def _may_be_view(value: Expr) -> bool:
-    """Whether NumPy may give a view where a new array is written."""
+    """Whether NumPy may return a view where a new array is emitted."""
     if not isinstance(value, Call) or isinstance(value.func, Routine):
         return False
     return value.func in intrinsics.VIEW_CALLS or may_return_argument(value)
@@ -527,12 +527,12 @@ def _is_real(var: Var) -> bool:
 
 
 def _is_array(expr: Expr) -> TypeGuard[Var]:
-    """Whether an operand, which is a name if it is an array, is one."""
+    """Whether an operand is an array, and then a variable."""
     return isinstance(expr.type, Array)
 
 
 def _is_reduction(value: Expr) -> TypeGuard[Call]:
-    """Whether a number is made of all elements of an array."""
+    """Whether a scalar is computed from all elements of an array."""
     if not isinstance(value, Call) or isinstance(value.func, Routine) or value.func not in REDUCTIONS:
         return False
     return isinstance(value.type, Scalar) and isinstance(value.args[0].type, Array)

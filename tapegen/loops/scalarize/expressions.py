@@ -1,8 +1,8 @@
-"""From expression trees to numbers and to rules for elements.
+"""Scalarization of expressions: expression trees become scalars and rules for elements.
 
-`scalar` turns an expression that denotes a number into one that numba computes as Python and NumPy do, and `lazy` turns
-one that denotes an array into a rule for its elements.  Both write what must come first: checks, bounds of slices, and
-whatever has no place inside an expression.
+`scalar` turns an expression that denotes a scalar into one that numba computes as Python and NumPy do, and `lazy` turns
+one that denotes an array into a rule for its elements.  Both emit what must come first: checks, bounds of slices, and
+whatever cannot be part of an expression.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _LISTS = frozenset(
     }
 )
 
-# ---- numbers ---------------------------------------------------------------------------------------------------------
+# ---- scalars ---------------------------------------------------------------------------------------------------------
 
 
 def scalar(w: LoopBuilder, expr: Any) -> Any:
-    """An expression that denotes a number (or a list, a string, a tuple of such)."""
+    """An expression that denotes a scalar (or a list, a string, a tuple of such)."""
     kind = type(expr)
     if kind is Call:
         return _call(w, expr)
@@ -114,7 +114,7 @@ _ARITHMETIC: frozenset[Any] = frozenset(
 
 
 def _is_same(result: Expr, call: Call) -> bool:
-    """Whether a number is that operation, which remembers what has been found out about it."""
+    """Whether a scalar is that operation, whose facts are cached."""
     return type(result) is Call and result.args is call.args and result.func is call.func and result.type == call.type
 
 
@@ -123,12 +123,12 @@ def _is_number(expr: Expr) -> bool:
 
 
 def number(w: LoopBuilder, expr: Expr) -> Expr:
-    """The number that an expression denotes, be it the only element of an array without axes."""
+    """The scalar that an expression denotes, also the only element of an array without axes."""
     return lazy(w, expr).at(()) if isinstance(expr.type, Array) else scalar(w, expr)
 
 
 def opaque(w: LoopBuilder, call: Call) -> Call:
-    """A call that numba takes as it stands, with its operands made ready."""
+    """A call that numba supports as it is, with prepared operands."""
     known = isinstance(call.func, Routine) or call.func in _LISTS or call.func in FILL or call.func in _OPAQUE
     if not known and not is_native(call.func):
         raise w.unsupported(call.func)
@@ -189,7 +189,7 @@ def product(sizes: tuple[Expr, ...]) -> Expr:
 
 
 def _short_circuit(w: LoopBuilder, call: Call) -> Expr:
-    """`a and b`: what b needs before it runs only if b does."""
+    """`a and b`: statements that b needs run only if b is evaluated."""
     holds = call.func is intrinsics.and_
     result = scalar(w, call.args[0])
     test = call.args[0]
@@ -249,7 +249,7 @@ def lazy(w: LoopBuilder, expr: Any) -> ElementRule:
     if not isinstance(expr.type, Array):
         value = w.bind(scalar(w, expr)) if not _is_sign(expr) else scalar(w, expr)
         type_ = value.type
-        if not isinstance(type_, Scalar):  # None, str: arguments that say how
+        if not isinstance(type_, Scalar):  # None, str: options
             return ElementRule((), "", lambda index: value, True)
         return ElementRule((), type_.dtype, lambda index: value, type_.python)
     match expr:
@@ -269,7 +269,7 @@ def _is_sign(expr: Expr) -> bool:
 
 
 def elementwise(w: LoopBuilder, call: Call) -> ElementRule:
-    """A function of numbers, element by element."""
+    """A function of scalars, element-wise."""
     if any(name != "decimals" for name, _ in call.kwargs):
         raise w.unsupported(call.func, "with keywords")
     assert isinstance(call.type, Array)
@@ -296,7 +296,7 @@ _CHEAP = 5
 
 
 def once(w: LoopBuilder, x: ElementRule, rank: int) -> ElementRule:
-    """An operand that will be broadcast to `rank` axes: what is costly is not worked out again for every repetition."""
+    """An operand that will be broadcast to `rank` axes: costly elements are not recomputed for every repetition."""
     repeated = x.rank < rank or any(extent.is_unit for extent in x.extents)
     if x.rank == 0 or x.cost <= _CHEAP or not repeated:
         return x
@@ -304,7 +304,7 @@ def once(w: LoopBuilder, x: ElementRule, rank: int) -> ElementRule:
 
 
 def stored_once(w: LoopBuilder, x: ElementRule) -> ElementRule:
-    """The same elements, worked out and kept in a new array."""
+    """The same elements, computed into a new array."""
     var = scratch(w, x.extents, x.dtype)
     fill(w, w.array(var), x, fresh=True)
     return w.array(var)
@@ -356,7 +356,7 @@ def _slice_rule(w: LoopBuilder, extent: Extent, item: Slice, axis: int) -> tuple
 
 
 def _gathered(w: LoopBuilder, base: ElementRule, items: list[Any]) -> ElementRule:
-    """Indexing with arrays of integers: their common shape stands where they stand, or in front if they are apart."""
+    """Indexing with arrays of integers: their common shape replaces them, or comes first if they are not adjacent."""
     advanced = [k for k, item in enumerate(items) if item != Const(None) and not isinstance(item, Slice)]
     together = advanced == list(range(advanced[0], advanced[-1] + 1))
     arrays = {k: lazy(w, items[k]) for k in advanced}

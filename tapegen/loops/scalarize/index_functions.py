@@ -1,4 +1,4 @@
-"""Arrays whose elements follow from their index: triangles, diagonals, products of axes, differences, constants."""
+"""Arrays whose elements are functions of the index: triangles, diagonals, outer products, differences, constants."""
 
 from __future__ import annotations
 

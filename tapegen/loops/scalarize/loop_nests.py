@@ -1,4 +1,4 @@
-"""Loop nests: elements written one by one, in the order of memory, after care for overlap."""
+"""Emission of loop nests: elements are written one by one, in memory order; overlap is resolved by temporary arrays."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def scratch(w: LoopBuilder, extents: Extents, dtype: str, base: str = "t") -> Va
     return var
 
 
-# ---- nests -----------------------------------------------------------------------------------------------------------
+# ---- loop nests ------------------------------------------------------------------------------------------------------
 
 
 def counters_for(w: LoopBuilder, extents: Extents) -> Indices:
@@ -69,7 +69,7 @@ def counters_for(w: LoopBuilder, extents: Extents) -> Indices:
 def nest(
     w: LoopBuilder, extents: Extents, index: Indices, body: list[Stmt], order: Sequence[Var] | None = None
 ) -> None:
-    """Write loops around a body; `order` lists the counters from the outermost inwards."""
+    """Emit loops around a body; `order` lists the counters from the outermost to the innermost."""
     sizes = {i: extent.size for i, extent in zip(index, extents, strict=True) if isinstance(i, Var)}
     for counter in reversed(list(order if order is not None else sizes)):
         body = [loop_over(counter, sizes[counter], body, w.origin)]
@@ -103,7 +103,7 @@ def fill(
 
 
 def stored(element: Expr, dtype: str, weak: bool) -> Expr:
-    """An element as it is stored: numba converts between numbers, but not to and from booleans."""
+    """An element converted for its store: numba converts between numeric types, but not to and from booleans."""
     if dtype == "bool" or scalar_ops.dtype_of(element) == "bool":
         return scalar_ops.convert(element, dtype)
     if weak and dtype == "float32" and isinstance(element.type, Scalar) and element.type.python:
@@ -124,14 +124,14 @@ def element_loads(body: Iterable[Stmt]) -> list[Load]:
 
 
 def memory_order(w: LoopBuilder, body: list[Stmt], counters: list[Var]) -> list[Var]:
-    """Counters from the largest stride to the smallest, so that the innermost loop runs along memory."""
+    """Counters from the largest stride to the smallest, so that the innermost loop runs through contiguous memory."""
     accesses: list[tuple[Var, tuple[Expr, ...]]] = []
     inner = traversal.assigned_in(*body)
     for stmt in traversal.statements(tuple(body)):
         if isinstance(stmt, Store):
             accesses.append((stmt.array, stmt.index))  # type: ignore[arg-type]
             if any(traversal.loads(item) or traversal.free_vars(item) & inner for item in stmt.index):
-                return counters  # scattered: the order in which elements are written matters
+                return counters  # scattered stores: the order in which elements are written matters
     accesses += [(load.array, load.index) for load in element_loads(body)]  # type: ignore[misc]
     strides = dict.fromkeys(counters, 0.0)
     for array, index in accesses:
@@ -161,7 +161,7 @@ def _reads_first(
         gap, stride = distance
         gap = gap if stride > 0 else -gap
         if gap.is_constant and gap.constant % stride:
-            return True  # they never meet
+            return True  # they are never equal
         if w.facts.nonnegative(gap - 1):
             return True
         if not w.facts.nonnegative(gap):
@@ -187,7 +187,7 @@ def _mentions(form: Affine, names: Set[Var]) -> bool:
 
 
 def _distance(pairs: list[tuple[Affine, Affine]], counter: Var, varying: Set[Var]) -> tuple[Affine, int] | None:
-    """How far a read is ahead of the write along an axis that only `counter` runs over, and the stride there."""
+    """The distance of a read from the write along an axis that only `counter` runs over, and the stride there."""
     for a, b in pairs:
         stride = a.coefficient(counter)
         if not stride or b.coefficient(counter) != stride:

@@ -1,4 +1,4 @@
-"""Other arrangements of an array: rules for elements that move no memory."""
+"""Permutations and reshapes as index maps: rules for elements, without copies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tapegen.loops.scalarize.expressions import lazy, loaded, scalar, stored_onc
 
 
 def static(w: LoopBuilder, expr: Any, what: str) -> Any:
-    """The value of an argument that must be known when compiling."""
+    """The value of an argument that must be known at compile time."""
     match expr:
         case None:
             return None
@@ -34,7 +34,7 @@ def static(w: LoopBuilder, expr: Any, what: str) -> Any:
 
 
 def axes_of(w: LoopBuilder, axis: Any, rank: int) -> tuple[int, ...]:
-    """The axes an `axis=` argument means, counted from 0; None means all.  Numbers have an axis 0 that is none."""
+    """The axes an `axis=` argument denotes, counted from 0; None means all.  Scalars accept axis 0, which is none."""
     value = static(w, axis, "an axis")
     if value is None or rank == 0:
         return tuple(range(rank))
@@ -206,7 +206,7 @@ def _astype(w: LoopBuilder, call: Call) -> ElementRule:
 
 @handles(SCALAR, np.astype)
 def _astype_number(w: LoopBuilder, call: Call) -> Expr:
-    """Of an array without axes."""
+    """The same for an array without axes."""
     assert isinstance(call.type, Scalar)
     return scalar_ops.convert(lazy(w, call.args[0]).at(()), call.type.dtype)
 
@@ -272,7 +272,7 @@ def _roll(w: LoopBuilder, call: Call) -> ElementRule:
 
 
 def axis_of(w: LoopBuilder, axis: Any, rank: int) -> int:
-    """The one axis an `axis=` argument means."""
+    """The single axis that an `axis=` argument denotes."""
     if rank == 0:
         raise w.unsupported("an axis of a number")
     (found,) = axes_of(w, axis, rank)
@@ -280,7 +280,7 @@ def axis_of(w: LoopBuilder, axis: Any, rank: int) -> int:
 
 
 def flattened(w: LoopBuilder, array: Expr) -> Var:
-    """All elements of an array in a row, to be read and not stored into."""
+    """All elements of an array as one axis, to be read but not stored into."""
     x = w.materialize(array)
     if w.layout(x) != "C":
         x = w.copied(x)

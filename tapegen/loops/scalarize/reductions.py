@@ -28,18 +28,18 @@ from tapegen.loops.scalarize.permutations import axes_of, axis_of, flattened, st
 
 @dataclass(frozen=True)
 class Reduction:
-    """How elements are put together.
+    """How elements are combined.
 
     Attributes
     ----------
     start : callable
-        dtype -> the value of nothing.
+        dtype -> the initial value.
     join : callable
-        (so far, element, dtype) -> a condition for replacing what there is so far (None: always), and the new value.
+        (accumulator, element, dtype) -> a condition for replacing the accumulator (None: always), and the new value.
     mean : bool
         Whether the result is divided by the number of elements.
     empty : bool
-        Whether there is a result without elements.
+        Whether the result of no elements is defined.
     """
 
     start: Callable[[str], Expr]
@@ -121,7 +121,7 @@ REDUCTIONS: dict[Any, Reduction] = {
 
 
 def reduce_all(w: LoopBuilder, how: Reduction, x: ElementRule, dtype: str, target: Var | None = None) -> Expr:
-    """All elements put together."""
+    """All elements combined."""
     _check_empty(w, how, x, tuple(range(x.rank)))
     wide = _accumulator(how, dtype)
     base = target.name if target is not None else "total"
@@ -139,7 +139,7 @@ def reduce_all(w: LoopBuilder, how: Reduction, x: ElementRule, dtype: str, targe
 def reduce_axes(
     w: LoopBuilder, how: Reduction, x: ElementRule, axes: tuple[int, ...], keepdims: bool, target: Var
 ) -> None:
-    """`target` = the elements along some axes put together."""
+    """`target` = the elements combined along some axes."""
     assert isinstance(target.type, Array)
     dtype = target.type.dtype
     _check_empty(w, how, x, axes)
@@ -213,7 +213,7 @@ def _guarded(test: Expr | None, stmt: Stmt) -> Stmt:
 
 
 def _accumulator(how: Reduction, dtype: str) -> str:
-    """Single precision is summed in double precision: as exact as NumPy's pairwise sums."""
+    """Single precision is summed in double precision: as accurate as NumPy's pairwise sums."""
     return "float64" if dtype == "float32" and how.join in (_sum, _product) else dtype
 
 
@@ -285,7 +285,7 @@ def _to_number(w: LoopBuilder, call: Call) -> Expr:
 
 
 def number_into(w: LoopBuilder, call: Call, target: Var | None) -> Expr:
-    """A reduction to one number, put together in `target` if there is one."""
+    """A reduction to a scalar, accumulated in `target` if there is one."""
     how, x, _, _ = _operands(w, call)
     assert isinstance(call.type, Scalar)
     return reduce_all(w, how, x, call.type.dtype, target)
@@ -316,7 +316,7 @@ def _trace(w: LoopBuilder, call: Call) -> Expr:
     )
 
 
-# ---- undoing a broadcast ---------------------------------------------------------------------------------------------
+# ---- sums over broadcast axes ----------------------------------------------------------------------------------------
 
 
 @handles(LAZY, intrinsics.sum_to)
@@ -468,7 +468,7 @@ def _scan(w: LoopBuilder, call: Call, target: Var) -> None:
 def _along(
     w: LoopBuilder, out: ElementRule, x: ElementRule, along: int, join: Callable[[Expr, Expr], Expr], start: int
 ) -> None:
-    """The first slice of a scan, or the others, each from the one before."""
+    """The first slice of a scan, or the others, each computed from the previous one."""
     extent = x.extents[along]
     rest = w.extent(plus(extent.size, -1)) if start else w.extent(Call(min, (extent.size, Const(1)), (), INT))
     extents = (*x.extents[:along], rest, *x.extents[along + 1 :])

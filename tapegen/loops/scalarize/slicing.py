@@ -1,4 +1,4 @@
-"""Basic indexing: slice bounds clipped once, before the loops, and integers checked or proved."""
+"""Slicing (basic indexing): slice bounds clipped once, before the loops, and integers checked or proved."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def position(w: LoopBuilder, extent: Extent, index: Expr) -> Expr:
     """An integer index along an axis, counted from its start, checked where it is not proved."""
     form, size = w.facts.form(index), extent.form
     if isinstance(index.type, Scalar) and index.type.dtype.startswith("uint"):
-        w.facts.assume(form)  # and numba would make a float of its sum with a size
+        w.facts.assume(form)  # and numba would convert its sum with a size to a float
     if w.facts.nonnegative(form):
         _require(w, size - 1 - form)
         return index
@@ -116,13 +116,13 @@ def position(w: LoopBuilder, extent: Extent, index: Expr) -> Expr:
 
 
 def from_start(w: LoopBuilder, extent: Extent, index: Expr) -> Expr:
-    """An index within bounds that may be negative, counted from the start: numba is told that none is negative."""
+    """An index within bounds that may be negative, counted from the start: numba may assume that none is negative."""
     index = w.bind(index)
     return w.bind(_ifelse(Call(operator.lt, (index, Const(0)), (), BOOL), plus(index, extent.size), index))
 
 
 def _require(w: LoopBuilder, form: Affine) -> None:
-    """Make sure that what keeps an index within bounds is not negative."""
+    """Ensure that the distances of an index from its bounds are not negative."""
     if w.boundscheck:
         w.require(form, IndexError, OUT_OF_BOUNDS)
     else:
@@ -141,5 +141,5 @@ def checked(w: LoopBuilder, extent: Extent, index: Expr) -> Expr:
 
 
 def _movable(w: LoopBuilder, index: Expr) -> bool:
-    """Whether a check of this index can be a statement about loop bounds."""
+    """Whether a check of this index can be expressed by loop bounds."""
     return bool(w.loops) and stable(w.facts.form(index))

@@ -1,4 +1,4 @@
-"""Views: names for parts of arrays.  Nests look through them; numba sees them only where the whole view is needed."""
+"""Views as index maps of their base; they are created for numba only where the whole view is needed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SAME = frozenset({np.asarray, np.real, np.asanyarray})
 
 
 def is_place(expr: Any) -> bool:
-    """Whether an expression denotes a name's memory or a part of it."""
+    """Whether an expression denotes the memory of a variable or a part of it."""
     match expr:
         case Var():
             return isinstance(expr.type, Array)
@@ -65,7 +65,7 @@ def _bound(w: LoopBuilder, expr: Expr) -> Expr:
 
 
 def native_view(w: LoopBuilder, expr: Expr) -> Expr | None:
-    """A view as numba takes it, or None."""
+    """A view in a variant that numba supports, or None."""
     if isinstance(expr, (Var, Load)):
         return _without_axes(expr) if isinstance(expr, Load) and w.layout(expr.array) == "C" else expr
     assert isinstance(expr, Call)
@@ -90,7 +90,7 @@ def native_view(w: LoopBuilder, expr: Expr) -> Expr | None:
 
 
 def _without_axes(load: Load) -> Expr:
-    """Of an element that is a view numba makes a number, unless it is an axis of one element without that axis."""
+    """A view of an element, which numba would make a scalar, as an axis of one element without that axis."""
     if not load.index:
         return load.array
     *front, last = load.index
@@ -103,7 +103,7 @@ def _without_axes(load: Load) -> Expr:
 
 
 def _as_indexing(base: Var, element: Load, index: tuple[Var, ...], extents: Extents, expr: Call) -> Expr | None:
-    """`base[...]` with its axes in another order, from what the element `index` of the view is."""
+    """`base[...]` with permuted axes, derived from the element `index` of the view."""
     items: list[Any] = []
     order: list[int] = []
     for item, extent in zip(element.index, extents, strict=True):
@@ -143,7 +143,7 @@ _VIEW_OR_COPY = "reshape of an array that may be a view or a copy"
 
 @handles(FILL, intrinsics.zeros_beside)
 def _beside(w: LoopBuilder, call: Call, target: Var) -> None:
-    raise w.unsupported(_VIEW_OR_COPY)  # only for such reshapes are there cotangents that lie as their arrays do
+    raise w.unsupported(_VIEW_OR_COPY)  # only cotangents of such reshapes have the memory layout of their arrays
 
 
 def reshaped(w: LoopBuilder, call: Call) -> tuple[Expr, Extents | None]:
@@ -179,7 +179,7 @@ def reshaped(w: LoopBuilder, call: Call) -> tuple[Expr, Extents | None]:
 
 @handles(SCALAR, np.reshape, np.squeeze, np.ravel)
 def _only_element(w: LoopBuilder, call: Call) -> Expr:
-    """The element of an array of one element, as a number."""
+    """The element of an array of one element, as a scalar."""
     x = lazy(w, call.args[0])
     for extent in x.extents:
         if not w.facts.equal(extent.form, UNIT.form):

@@ -1,14 +1,14 @@
-"""Inner loops as vector instructions need them.
+"""Vectorization: innermost loops in the shape that LLVM vectorizes.
 
 * `height_reduction` - recurrence height reduction
 * `loop_reversal` - loops that count up
-* `loop_distribution` - loop distribution
-* `vector_calls` - vector forms of elementary functions, with loop versioning
+* `loop_reversal` - reversal of loops that count down
+* `vector_calls` - vector variants of elementary functions, with loop versioning
 * `modulo_reduction` - strength reduction of modulo
 * `if_conversion` - if-conversion of guarded divisions
 * `check_coalescing` - coalescing of bounds checks
 * `strip_mining` - strip-mining of reductions
 * `dot_fusion` - horizontal fusion of dot products
 * `unroll_and_jam` - unroll-and-jam of matrix-vector rows
-* `size_cse` - common sizes as one name
+* `size_cse` - common subexpression elimination of sizes
 """

@@ -1,7 +1,7 @@
 """Check coalescing: one check for the largest of several constant indices, and one `if` for checks in a row.
 
-Legal where what stands between two checks cannot leave with anything but an error, and the errors are the same.  It
-pays in compile time: each `if` with its `raise` is several blocks of code.
+Legal where the statements between two checks can exit only with an error, and the errors are the same.  It
+pays in compile time: each `if` with its `raise` is several basic blocks.
 
 Before::
 
@@ -41,7 +41,7 @@ _Key = tuple[tuple[Expr, ...], Expr, type[BaseException], tuple[Expr, ...]]
 
 
 def coalesce_checks(function: Function) -> Function:
-    """The same program with fewer checks, which look at the same things."""
+    """The same program with fewer checks, for the same errors."""
     return replace(function, body=_block(function.body))
 
 
@@ -56,9 +56,9 @@ def _statement(stmt: Stmt) -> Stmt:
 
 
 def _of_largest(block: Block) -> list[Stmt]:
-    """Where an axis is compared with several constants, the first check compares with the largest.
+    """Where an axis is compared with several constants, let the first check compare with the largest.
 
-    What stands between two of them leads to the second one, or ends with an error as well.
+    What stands between two of them reaches the second one, or ends with the same error.
     """
     out: list[Stmt | None] = list(block)
     first: dict[_Key, int] = {}
@@ -86,7 +86,7 @@ def _of_largest(block: Block) -> list[Stmt]:
 
 
 def _least_size(stmt: Stmt) -> tuple[_Key, int] | None:
-    """Of `if guards and x.shape[k] < least: raise`: all but the constant, and the constant."""
+    """Of `if guards and x.shape[k] < least: raise`: everything but the constant, and the constant."""
     if not isinstance(stmt, If) or not _is_check(stmt):
         return None
     (raising,) = stmt.body
@@ -103,7 +103,7 @@ def _least_size(stmt: Stmt) -> tuple[_Key, int] | None:
 
 
 def _is_check(stmt: If) -> bool:
-    """Whether it raises an error with a fixed message, and looks at numbers alone to find out."""
+    """Whether it raises an error with a fixed message, on a condition of scalars alone."""
     match stmt:
         case If(test, (Raise(_, message),), ()) if all(isinstance(part, Const) for part in message):
             return all(
@@ -114,7 +114,7 @@ def _is_check(stmt: If) -> bool:
 
 
 def _leaves(stmt: Stmt, *, inside: bool = False) -> bool:
-    """Whether a statement may leave the block in which it stands, without an error."""
+    """Whether a statement may exit its block other than by an error."""
     if isinstance(stmt, (Break, Continue)):
         return not inside
     inside |= isinstance(stmt, (For, While))
@@ -127,7 +127,7 @@ def _vars(key: _Key) -> set[Var]:
 
 
 def _in_one(block: list[Stmt]) -> list[Stmt]:
-    """Checks one after the other that raise the same error, as one."""
+    """Merge consecutive checks that raise the same error."""
     out: list[Stmt] = []
     for stmt in block:
         before = out[-1] if out else None
@@ -152,7 +152,7 @@ def _error(check: If) -> tuple[type[BaseException], tuple[Expr, ...]]:
 
 
 def whole(test: Expr) -> Expr:
-    """A condition whose parts are all looked at, without a branch."""
+    """A condition whose operands are all evaluated, without a branch."""
     if isinstance(test, Call) and test.func in (intrinsics.and_, intrinsics.or_):
         function = operator.and_ if test.func is intrinsics.and_ else operator.or_
         found, *others = map(whole, test.args)

@@ -1,8 +1,8 @@
-"""Horizontal fusion of inner products: those that read the same vectors, in one pass over these.
+"""Horizontal fusion of inner products: those that read the same vectors, in one pass over them.
 
-`a @ x` and its tangent `a_dot @ x + a @ x_dot` go through `a` and through `x` twice each, and bringing them from memory
-is what takes time.  Legal where nothing that they read changes in between; what is added up is added up in any order,
-as it is in the library that else does it.
+`a @ x` and its tangent `a_dot @ x + a @ x_dot` pass through `a` and through `x` twice each, and the time is spent on
+loading them from memory.  Legal where nothing that they read changes in between; the order of additions is free,
+as it is in the BLAS that computes them otherwise.
 
 Before::
 
@@ -37,13 +37,13 @@ from tapegen.loops.analysis.block_queries import names_in, without_unused
 from tapegen.loops.analysis.dependence import AliasSets
 
 _MOST = 4
-"""Products in one pass; more would not have their sums in registers."""
+"""Products in one pass; the sums of more would not fit into registers."""
 
 Pair = tuple[Expr, Expr]
 
 
 def fuse_dot_products(function: Function) -> Function:
-    """The same program with such products together, where nothing that they read changes in between."""
+    """The same program with such products fused, where nothing that they read changes in between."""
     if not any(np.dot in traversal.calls(stmt) for stmt in function.body):
         return function
     joining = _Joining(function)
@@ -53,7 +53,7 @@ def fuse_dot_products(function: Function) -> Function:
 
 @dataclass(slots=True, eq=False)
 class _Pass:
-    """Products that are computed in front of the statement at `start`, each with a name."""
+    """Products that are computed before the statement at `start`, each bound to a variable."""
 
     start: int
     numbers: dict[Pair, Var] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class _Joining:
     def __init__(self, function: Function) -> None:
         self.memory = AliasSets(function)
         self.names = NameSupply(names_in(function))
-        self.written_out: set[Var] = set()  # names for parts of arrays, in whose place these stand
+        self.written_out: set[Var] = set()  # variables that hold views, which are substituted
 
     def block(self, block: Block) -> Block:
         out: list[Stmt] = []
@@ -90,7 +90,7 @@ class _Joining:
         return (*out, *self._run(run))
 
     def _run(self, run: Sequence[Assign | Store]) -> Sequence[Stmt]:
-        """Statements one after another, none of which is a check."""
+        """Consecutive statements, none of which is a check."""
         passes: list[_Pass] = []
         uses: list[tuple[int, Call, Pair, _Pass]] = []
         views: dict[Expr, Load] = {}
@@ -140,7 +140,7 @@ def _with_numbers(numbers: Mapping[Call, Var], header: Any) -> Any:
 
 
 def _products(value: Expr) -> Iterator[Call]:
-    """The products of vectors in an expression that are computed whatever its conditions are."""
+    """The products of vectors that an expression computes unconditionally."""
     if np.dot not in traversal.callees(value):
         return
     match value:
@@ -158,7 +158,7 @@ def _is_float64_vector(expr: Expr) -> bool:
 
 
 def _is_view(value: Expr) -> TypeGuard[Load]:
-    """Whether a value is part of an array and no copy."""
+    """Whether a value is a view and no copy."""
     if not isinstance(value, Load) or not isinstance(value.type, Array):
         return False
     return not any(isinstance(getattr(item, "type", None), Array) for item in value.index)

@@ -1,10 +1,10 @@
-"""Recurrence height reduction: a scalar that iterations hand on is multiplied by one factor.
+"""Recurrence height reduction: a loop-carried scalar is multiplied by one factor in each iteration.
 
-The derivative of a recurrence is a linear recurrence, and a processor has time for everything else while it waits for
-the scalar that goes from iteration to iteration.  So that scalar, a cotangent or a tangent, is multiplied by one
-factor, which is computed beside it.  Legal where the scalar may change in its last place: nothing that decides which
-way the program goes may depend on it (`rounding_sensitive`), and beside tangents the primal values stay what they are.
-It pays where it saves two operations in a row.
+The derivative of a recurrence is a linear recurrence, and the latency of the loop-carried scalar leaves a processor
+time for everything else.  So that scalar, a cotangent or a tangent, is multiplied by one factor, which is computed
+independently of it.  Legal where the scalar may change in its last bit: no control flow or index may depend on it
+(`rounding_sensitive`), and primal values next to tangents do not change. It pays where it saves two operations on the
+critical path.
 
 Before, in a backward sweep::
 
@@ -55,7 +55,7 @@ from tapegen.loops.analysis.iteration_order import IterationOrderPass
 from tapegen.loops.analysis.rounding_sensitive import following
 
 _LARGEST = 60  # nodes of a factor
-_GAIN = 2  # operations less in a row that a factor is worth
+_GAIN = 2  # the number of saved operations on the critical path that a factor is worth
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,13 @@ class _Multiple:
     Attributes
     ----------
     factor : Expr
-        Does not depend on the number that is carried from iteration to iteration.
+        Does not depend on the loop-carried scalar.
     waits : int
-        How many operations in a row stand between that number and this multiple of it.
+        The latency in operations from that scalar to this multiple of it.
     strong : bool
-        Whether the product is zero where the number is, whatever the factor is.
+        Whether the product is zero where the scalar is, whatever the factor is.
     rest : Expr or None
-        What is added to it.
+        The addend.
     """
 
     factor: Expr
@@ -81,7 +81,7 @@ class _Multiple:
 
 
 def reduce_recurrence_height(function: Function) -> Function:
-    """The same program with shorter chains of operations from iteration to iteration."""
+    """The same program with shorter loop-carried chains of operations."""
     if not function.tangents and not has_backward_sweep(function):
         return function
     return replace(function, body=_HeightReduction(function).block(function.body))
@@ -90,11 +90,11 @@ def reduce_recurrence_height(function: Function) -> Function:
 class _HeightReduction(IterationOrderPass):
     @functools.cached_property
     def following(self) -> set[Var]:
-        """Names of tangents."""
+        """Tangent variables."""
         return following(self.function, self.memory)
 
     def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
-        """The loop with products for the scalars that its iterations hand on."""
+        """The loop with products for its loop-carried scalars."""
         if nest.checks or not self.is_stepwise(nest.loops[0]) or nest.first_read.isdisjoint(nest.assigned):
             return [nest.stmt]
         if self.function.tangents:
@@ -106,20 +106,20 @@ class _HeightReduction(IterationOrderPass):
 def _factored(
     nest: LoopNest, memory: AliasSets, numbers: Set[Var], names: NameSupply, *, sums: bool = False
 ) -> LoopNest:
-    """The nest with numbers that its iterations hand on as products of two.
+    """The loop nest with loop-carried scalars as products of two factors.
 
     Parameters
     ----------
     nest : LoopNest
         A single loop.
     memory : AliasSets
-        Which names may share memory.
+        Which variables may share memory.
     numbers : set of Var
-        Names whose value may change in its last place.
+        Variables whose value may change in its last bit.
     names : NameSupply
-        Where new names come from.
+        The supply of fresh names.
     sums : bool
-        Whether something may be added to the product.
+        Whether an addend to the product is allowed.
     """
     changing = nest.changing
     written = {memory.group(access.array) for access in nest.accesses if access.writes}
@@ -154,7 +154,7 @@ def _factored(
 
 
 def _held(multiple: _Multiple, target: Var, changing: Set[Var], before: list[Stmt], names: NameSupply) -> _Multiple:
-    """The same with names for what means something else later in the iteration."""
+    """The same with new variables for what is assigned again later in the iteration."""
 
     def name(part: Expr | None, what: str, *, lasts: bool) -> Expr | None:
         if part is None or isinstance(part, Const) or lasts:
@@ -199,7 +199,7 @@ def _unless_zero(number: Expr, value: Expr) -> Expr:
 
 
 def _multiple(value: Expr, found: Mapping[Var, _Multiple], changing: Set[Var], *, sums: bool) -> _Multiple | None:
-    """A value as a multiple of what is carried, if it is one and mentions nothing that changes within an iteration."""
+    """A value as a multiple of the loop-carried scalar, if it is one and reads nothing that changes in an iteration."""
     if isinstance(value, Var):
         return found.get(value)
     if not isinstance(value, Call):
@@ -235,7 +235,7 @@ def _scaled(multiple: _Multiple, scale: Callable[[Expr], Expr], waits: int = 1) 
 def _sum(
     func: Any, a: Expr, b: Expr, found: Mapping[Var, _Multiple], changing: Set[Var], *, sums: bool
 ) -> _Multiple | None:
-    """The sum or difference of two multiples, or of one and of what is none."""
+    """The sum or difference of two multiples, or of one and an independent value."""
     join = builders.add if func is operator.add else builders.sub
     left, right = (_multiple(part, found, changing, sums=sums) for part in (a, b))
     if left is not None and right is not None:
@@ -253,9 +253,9 @@ def _sum(
     return None
 
 
-_DIVISION = 3  # a division takes as long as so many products
+_DIVISION = 3  # a division takes as long as this many products
 
 
 def _fixed(value: Expr, found: Mapping[Var, _Multiple], changing: Set[Var]) -> bool:
-    """Whether a value does not depend on what is carried, and is the same where it is read later on an iteration."""
+    """Whether a value is independent of the loop-carried scalar, and does not change later in an iteration."""
     return not any(var in found or var in changing for var in traversal.free_vars(value))

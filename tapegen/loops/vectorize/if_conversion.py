@@ -1,7 +1,7 @@
-"""If-conversion of guarded division: a selection between divisors in the place of a branch between quotients.
+"""If-conversion of guarded division: a selection between divisors instead of a branch between quotients.
 
 Legal since `x / 1.0` is the same zero that the guard gives (or -0.0).  It pays in loops: LLVM makes a branch of a
-choice between quotients, so that iterations wait for each other, and a mere selection of one between divisors.
+choice between quotients, which keeps iterations from overlapping, and a select instruction of one between divisors.
 
 Before::
 
@@ -32,7 +32,7 @@ from tapegen.ir.types import BOOL, Scalar
 
 
 def if_convert_division(function: Function) -> Function:
-    """The same program with a choice of divisors in loops."""
+    """The same program with selections between divisors in loops."""
     return replace(function, body=tuple(map(_outside, function.body)))
 
 

@@ -1,9 +1,9 @@
-"""Loop distribution: additions that no iteration waits for leave a loop whose iterations depend on each other.
+"""Loop distribution: additions outside of the loop-carried dependences move out of a loop that has such dependences.
 
-In a backward sweep, such additions to elements that nothing else in the loop accesses get loops of their own, which
-take vector instructions; the few scalars that they add are kept in rows.  Legal where their arrays decide nothing,
-since they round otherwise.  It pays where the additions themselves keep stores and loads of successive iterations
-waiting.
+In a backward sweep, additions to elements that nothing else in the loop accesses get loops of their own, which are
+vectorized; the few scalars that they add are expanded to rows.  Legal where neither control flow nor indices depend on
+their arrays, since rounding changes.  It pays where the stores and loads of these additions are on the critical path of
+successive iterations.
 
 Before, in a backward sweep::
 
@@ -62,14 +62,14 @@ from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.iteration_order import Conflicts, IterationOrderPass
 from tapegen.loops.analysis.trip_counts import constant_trip_count
 
-_FEW = 2  # numbers of each iteration that are kept for the other loops
+_FEW = 2  # scalars of each iteration that are expanded for the other loops
 
 
-_SHORT = 16  # iterations that take no longer than making room for such numbers
+_SHORT = 16  # iterations that take no longer than allocating rows for such scalars
 
 
 def distribute_loops(function: Function) -> Function:
-    """The same program with loops of their own for additions that no iteration waits for."""
+    """The same program with separate loops for additions outside of the loop-carried dependences."""
     if not has_backward_sweep(function):
         return function
     return replace(function, body=_Distribution(function).block(function.body))
@@ -77,7 +77,7 @@ def distribute_loops(function: Function) -> Function:
 
 class _Distribution(IterationOrderPass):
     def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
-        """The loop, and those that are taken out of it."""
+        """The loop, and the loops that are split off."""
         additions = _additions(nest, self.memory.group)
         if nest.checks or len(additions) < 2 or self.order(nest) != "carried":
             return [nest.stmt]
@@ -87,20 +87,20 @@ class _Distribution(IterationOrderPass):
 def _parted(
     nest: LoopNest, additions: list[Store], conflicts: Conflicts, decide: set[Var], names: NameSupply
 ) -> list[Stmt]:
-    """A loop without the additions that no iteration waits for, and a loop for each of them; nothing if it stays.
+    """A loop without additions outside of its dependences, and a loop for each of them; empty if nothing changes.
 
     Parameters
     ----------
     nest : LoopNest
         A single loop.
     additions : list of Store
-        Additions to another element in each iteration.
+        Additions to a different element in each iteration.
     conflicts : Conflicts
-        Which of its accesses may be of the same element.
+        Which of its accesses may refer to the same element.
     decide : set of Var
-        Groups of arrays whose elements must not change in their last place.
+        Alias sets of arrays whose elements must not change in the last bit.
     names : NameSupply
-        Where new names come from.
+        The supply of fresh names.
     """
     (loop,) = nest.loops
     ends = (loop.start, loop.stop)
@@ -108,7 +108,7 @@ def _parted(
         any(traversal.free_vars(end) & nest.assigned or traversal.loads(end) for end in ends)
         or constant_trip_count(loop) < _SHORT
     ):
-        return []  # the other loops must count as this one does; a short loop is not worth new arrays
+        return []  # the other loops must have the same counter; a short loop is not worth new arrays
     moving = [access for access in nest.accesses if _moves(access.index, nest)]
     if not any(conflicts.elsewhere(a, b) for k, a in enumerate(moving) for b in moving[:k]):
         return []
@@ -146,19 +146,19 @@ def _parted(
 
 @dataclass(frozen=True)
 class _Group:
-    """Additions of the same number of each iteration to elements that lie side by side, in steps of the counter."""
+    """Additions of the same scalar of each iteration to adjacent elements, in steps of the counter."""
 
     store: Store
     counter: Var
     axis: int
-    shifts: tuple[int, ...]  # from the counter of the iteration to the elements it adds to; one is 0
+    shifts: tuple[int, ...]  # offsets from the counter of the iteration to the elements it adds to; one is 0
 
     @property
     def width(self) -> int:
         return max(self.shifts) - min(self.shifts)
 
     def loop(self, counter: Var, low: Expr, size: Expr, margin: int, kept: Mapping[Var, Var]) -> For:
-        """A loop through the elements, each of which collects what it gets."""
+        """A loop over the elements, each of which gathers its contributions."""
         first = min(self.shifts)
         terms: list[Expr] = []
         for shift in self.shifts:
@@ -172,7 +172,7 @@ class _Group:
         return For(counter, Const(0), plus(size, self.width), Const(1), (total,), self.store.origin)
 
 
-_WIDEST = 4  # how far apart elements may lie that collect from the same numbers
+_WIDEST = 4  # the maximal distance of elements that gather from the same scalars
 
 
 def _groups(leaving: list[Store], counter: Var, numbers: set[Var]) -> list[_Group]:
@@ -199,7 +199,7 @@ def _groups(leaving: list[Store], counter: Var, numbers: set[Var]) -> list[_Grou
 
 
 def _is_multiple(value: Expr, numbers: set[Var]) -> bool:
-    """Whether a value is one of the numbers, or a constant times one: zero where that is zero."""
+    """Whether a value is one of the scalars, or a constant multiple of one: zero where that is zero."""
     match value:
         case Var():
             return value in numbers
@@ -211,7 +211,7 @@ def _is_multiple(value: Expr, numbers: set[Var]) -> bool:
 
 
 def _additions(nest: LoopNest, group: Callable[[Var], Var]) -> list[Store]:
-    """Additions to another element in each iteration, of what the loop does not write."""
+    """Additions to a different element in each iteration, of values that the loop does not write."""
     written = {group(access.array) for access in nest.accesses if access.writes}
     return [
         stmt
@@ -226,7 +226,7 @@ def _additions(nest: LoopNest, group: Callable[[Var], Var]) -> list[Store]:
 
 
 def _leaving(nest: LoopNest, leaving: list[Store], conflicts: Conflicts) -> list[Store]:
-    """Those of some additions to elements that nothing else in the loop touches."""
+    """Those of some additions whose elements nothing else in the loop accesses."""
     accesses = {stmt: _accesses(nest, stmt) for stmt in nest.body}
     while True:
         others = [
@@ -242,14 +242,14 @@ def _leaving(nest: LoopNest, leaving: list[Store], conflicts: Conflicts) -> list
 
 
 def _accesses(nest: LoopNest, stmt: Stmt) -> tuple[Access, ...]:
-    """What one statement reads and writes; first what a store writes."""
+    """The accesses of one statement; a store's target first."""
     own = in_loops(nest.loops, (stmt,))
     assert own is not None
     return own.accesses
 
 
 def _moves(index: tuple[Any, ...], nest: LoopNest) -> bool:
-    """Whether an index is another one in each iteration, in even steps."""
+    """Whether an index is different in each iteration, with a constant stride."""
     (loop,) = nest.loops
     forms = [linear(item) for item in index]
     if any(traversal.free_vars(item) & nest.assigned or traversal.loads(item) for item in index):

@@ -1,7 +1,7 @@
 """Loop reversal: an innermost loop that counts down counts up.
 
-Legal where no iteration accesses an element that another one writes; in a backward sweep, which adds in no order that
-anybody has asked for, all iterations may add to the same element or scalar (`iteration_order`).  It pays because only
+Legal where no iteration accesses an element that another one writes; in a backward sweep, whose additions have no
+prescribed order, all iterations may add to the same element or scalar (`iteration_order`).  It pays because only
 loops that count up are fused, and LLVM prefers them.
 
 Before::
@@ -32,7 +32,7 @@ from tapegen.loops.analysis.iteration_order import IterationOrderPass
 
 
 def reverse_loops(function: Function) -> Function:
-    """The same program with innermost loops that count up where they may."""
+    """The same program with innermost loops that count up where that is legal."""
     loops = (stmt for stmt in traversal.statements(function.body) if isinstance(stmt, For))
     if all(loop.step != Const(-1) for loop in loops):
         return function
@@ -41,7 +41,7 @@ def reverse_loops(function: Function) -> Function:
 
 class _Reversal(IterationOrderPass):
     def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
-        """The loop, upwards if it may be."""
+        """The loop, counting up if that is legal."""
         return [_reversed(nest.stmt) if self.order(nest) == "reversible" else nest.stmt]
 
 

@@ -1,7 +1,7 @@
 """Strength reduction of modulo: `(i + 1) % n` without a division in most iterations.
 
-Legal everywhere: `x % n` is `x` itself where `0 <= x < n`; elsewhere it is divided as before.  It pays for a counter
-and a constant, which are within range but at the ends: a division takes as long as dozens of additions.
+Always legal: `x % n` is `x` itself where `0 <= x < n`; elsewhere it is divided as before.  It pays for a counter
+plus a constant, which is within range except at the ends: a division takes as long as dozens of additions.
 
 Before::
 
@@ -36,21 +36,21 @@ from tapegen.loops.analysis.block_queries import names_in
 
 
 def reduce_modulo(function: Function) -> Function:
-    """The same program with a comparison in front of remainders of counters."""
+    """The same program with a comparison before remainders of counters."""
     if not any(operator.mod in traversal.calls(stmt) for stmt in function.body):
         return function
     return replace(function, body=_block(function.body, {}, NameSupply(names_in(function))))
 
 
 def _block(block: Block, least: Mapping[Var, int | None], names: NameSupply) -> Block:
-    """A block in loops whose counters are at least so large."""
+    """A block in loops whose counters have these lower bounds."""
     out: list[Stmt] = []
-    known: dict[Expr, Var] = {}  # remainders that have names here
+    known: dict[Expr, Var] = {}  # remainders that are bound to variables here
     for stmt in block:
         if isinstance(stmt, (Assign, Store)):
             own = stmt.value if isinstance(stmt, Assign) and len(stmt.targets) == 1 else None
             for remainder in _remainders(stmt, least):
-                if remainder == own and remainder not in known:  # it has a name of its own
+                if remainder == own and remainder not in known:  # it is bound to a variable already
                     stmt = replace(stmt, value=_compared(remainder, least))
                 elif remainder not in known:
                     known[remainder] = Var(names.fresh("around"), remainder.type)
@@ -72,7 +72,7 @@ def _named(stmt: Stmt, known: Mapping[Expr, Var]) -> Stmt:
 
 
 def _remainders(stmt: Assign | Store, least: Mapping[Var, int | None]) -> list[Call]:
-    """The remainders of a counter plus a constant in a statement, by a number that is no constant."""
+    """The remainders of a counter plus a constant in a statement, by a divisor that is not constant."""
     found: list[Call] = []
     for header in stmt.headers:
         for part in traversal.subexpressions(header) if operator.mod in traversal.callees(header) else ():

@@ -1,7 +1,7 @@
-"""Common subexpression elimination of sizes: those that a program mentions several times have names.
+"""Common subexpression elimination of sizes: a size that a program uses several times is bound to a variable.
 
-Legal where nothing that a size is made of changes.  It pays in compile time: `x.shape[0]` and `max(n - 1, 0)` are a
-dozen steps for numba each, a name is none; and loops, checks, new arrays and tapes mention the same few sizes.
+Legal where no operand of a size changes.  It pays in compile time: `x.shape[0]` and `max(n - 1, 0)` are a
+dozen instructions for numba each, a variable is none; and loops, checks, allocations and tapes use the same few sizes.
 
 Before::
 
@@ -37,7 +37,7 @@ from tapegen.loops.analysis.block_queries import names_in
 
 
 def share_sizes(function: Function) -> Function:
-    """The same program with a name for each such size, if nothing it is made of changes."""
+    """The same program with a variable for each such size, if none of its operands changes."""
     assigned = Counter(var for stmt in traversal.statements(function.body) for var in stmt.targets)
     within = {stmt: _sizes(stmt) for stmt in function.body}
     mentioned = Counter(size for found in within.values() for size in found)
@@ -52,7 +52,7 @@ def share_sizes(function: Function) -> Function:
                 continue
             value = _by_names(size, known)
             if isinstance(stmt, Assign) and stmt.value == size and assigned[stmt.targets[0]] == 1:
-                name = stmt.targets[0]  # it has a name already
+                name = stmt.targets[0]  # it is bound to a variable already
                 given = dict(known)
             else:
                 name = Var(names.fresh(_base(size)), INT)
@@ -65,7 +65,7 @@ def share_sizes(function: Function) -> Function:
 
 
 def _sizes(stmt: Stmt) -> list[Call]:
-    """The sizes that a statement mentions, nested ones included, each after those it is made of."""
+    """The sizes that a statement uses, nested ones included, each after its operands."""
     found: list[Call] = []
     if traversal.calls(stmt).isdisjoint(_SIZES):
         return found
@@ -107,7 +107,7 @@ def _block(block: Block, known: Mapping[Expr, Var]) -> Block:
 
 
 def _by_names(expr: Any, known: Mapping[Expr, Var]) -> Any:
-    """An expression with names for sizes; the larger one where one is part of another."""
+    """An expression with variables for sizes; the larger size where one is part of another."""
     if traversal.callees(expr).isdisjoint(_SIZES):
         return expr
     if isinstance(expr, Call) and expr in known:

@@ -1,9 +1,9 @@
 """Strip-mining of reductions: terms of sums are computed in blocks of 512, then added up in the same order.
 
-A sum keeps LLVM from vector instructions, since it may not add in another order, and from interleaving iterations while
-one of them waits for a division.  So a loop is strip-mined and distributed: the terms of a strip go into a short array
-in independent iterations, and a second loop adds them up; every bit of the result stays.  Legal where iterations hand
-on nothing but sums; it pays where terms have vector forms (`vectorize_math`) or take many or long operations.
+A sum keeps LLVM from vector instructions, since it may not reorder the additions, and from overlapping iterations
+during a division.  So a loop is strip-mined and distributed: the terms of a block go into a short buffer in independent
+iterations, and a second loop adds them up; results stay the same in every bit.  Legal where only sums are loop-carried;
+it pays where terms have vector variants (`vectorize_math`) or take many or long operations.
 
 Before::
 
@@ -54,28 +54,28 @@ from tapegen.loops.vectorize.vector_calls import is_product, vector_form
 
 _LENGTH = 512
 _CALLS, _IN_A_ROW = 3, 2
-"""How many calls of the C library an iteration makes, and how many of them one after another, where strips pay."""
+"""How many calls of the C library an iteration makes, and how many of them in sequence, where strip-mining pays."""
 
 
 def strip_mine_reductions(function: Function) -> Function:
-    """The same program with sums in strips where that pays."""
+    """The same program with strip-mined sums where that pays."""
     if all(CONCERNED.isdisjoint(traversal.calls(stmt)) for stmt in function.body):
         return function
     mining = _StripMining(function)
     mined = replace(function, body=mining.whole())
     if mining.terms:
-        mined.known[deciding] = mining.deciding  # buffers that several sums share would make all of them decide
+        mined.known[deciding] = mining.deciding  # shared buffers would make all of their sums control-relevant
     return mined
 
 
 class _StripMining(InnermostLoopPass):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
-        self.terms: list[Var] = []  # arrays for the terms of sums; no two loops use them at once
+        self.terms: list[Var] = []  # buffers for the terms of sums; no two loops use one at the same time
         self.buffers: list[Stmt] = []
 
     def whole(self) -> Block:
-        """The new body.  Buffers are made once, in front of what uses them first."""
+        """The new body.  Buffers are allocated once, before their first use."""
         out: list[Stmt] = []
         for stmt in self.function.body:
             new = self.block((stmt,))
@@ -88,11 +88,11 @@ class _StripMining(InnermostLoopPass):
 
     @functools.cached_property
     def deciding(self) -> set[Var]:
-        """Names whose value must not change in its last place."""
+        """Variables whose value must not change in the last bit."""
         return deciding(self.function, self.memory)
 
     def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
-        """The loop in strips."""
+        """The strip-mined loop."""
         (loop,) = nest.loops
         sums = _sums(nest)
         if not sums or is_short(loop) or not is_independent(nest, set(sums), self.memory.group):
@@ -123,7 +123,7 @@ class _StripMining(InnermostLoopPass):
         return self.memory.group(var) in self.deciding
 
     def _vectorizes(self, nest: LoopNest) -> bool:
-        """Whether the terms have a form with vector functions."""
+        """Whether the terms have a variant with vector functions."""
 
         def lasts(array: Var) -> bool:
             return self.memory.own(array) is None
@@ -131,7 +131,7 @@ class _StripMining(InnermostLoopPass):
         return vector_form(nest.body, self._is_exact, lasts, self.names.copy()) is not None
 
     def _buffers(self, count: int, loop: For) -> list[Var]:
-        """An array for the terms of each sum."""
+        """A buffer for the terms of each sum."""
         while len(self.terms) < count:
             array = Var(self.names.fresh("terms"), Array("float64", 1, "C"))
             self.terms.append(array)
@@ -140,7 +140,7 @@ class _StripMining(InnermostLoopPass):
 
 
 def _place(number: Expr, nest: LoopNest) -> Expr:
-    """The number of an iteration; without a sign where it is only an index, which spares looking at its sign."""
+    """The iteration number; unsigned where it is only an index, which saves the test of its sign."""
     (target,) = nest.counters
     mentioned = Counter(var for stmt in nest.body for header in stmt.headers for var in _reads(header))
     as_index = sum(item == target for access in nest.accesses for item in access.index)
@@ -148,7 +148,7 @@ def _place(number: Expr, nest: LoopNest) -> Expr:
 
 
 def _sums(nest: LoopNest) -> list[Var]:
-    """Numbers to which each iteration adds once, and that it reads for nothing else."""
+    """Scalars to which each iteration adds once, and that it reads for nothing else."""
     reads = Counter(var for stmt in nest.body for header in stmt.headers for var in _reads(header))
     writes = Counter(var for stmt in nest.body for var in stmt.targets)
     found: list[Var] = []
@@ -166,7 +166,7 @@ def _reads(header: Any) -> list[Var]:
 
 
 def _pays(nest: LoopNest) -> bool:
-    """Whether an iteration calls functions that wait for each other, and nothing that does more than compute."""
+    """Whether an iteration calls functions in sequence, and does nothing but compute."""
     rows: dict[Var, int] = {}
     calls = 0
 
@@ -193,16 +193,16 @@ def _pays(nest: LoopNest) -> bool:
 
 
 def takes_vectors(nest: LoopNest, group: Callable[[Var], Var], funcs: Set[Any] = frozenset()) -> bool:
-    """Whether LLVM makes vector instructions of a loop but for sums, and these are little of its work.
+    """Whether LLVM would vectorize a loop except for its sums, and these are a small part of its work.
 
     Parameters
     ----------
     nest : LoopNest
         A single loop.
     group : callable
-        A name that stands for all names which may share memory with an array.
+        The representative of the alias set of an array.
     funcs : set
-        Functions of the C library that others take the place of.
+        Functions of the C library that vector functions replace.
     """
     sums = _sums(nest)
     beside = all(_lies_beside(access, nest) for access in nest.accesses)
@@ -219,7 +219,7 @@ def takes_vectors(nest: LoopNest, group: Callable[[Var], Var], funcs: Set[Any] =
 
 
 def _lies_beside(access: Access, nest: LoopNest) -> bool:
-    """Whether an element lies beside that of the iteration before, or is the same one."""
+    """Whether an element is adjacent to that of the previous iteration, or the same."""
     type_, (counter,) = access.array.type, nest.counters
     if not isinstance(type_, Array) or type_.dtype != "float64":
         return False
@@ -243,14 +243,14 @@ LONG: frozenset[Any] = frozenset(
         *(math.atanh, math.hypot, math.erf, math.erfc, math.gamma, math.lgamma),
     }
 )
-"""What compiled code calls the C library for."""
+"""Functions for which compiled code calls the C library."""
 
 _SLOW: frozenset[Any] = frozenset({operator.truediv, np.sqrt, math.sqrt})
-"""What a processor takes longest for, unless it has vectors."""
+"""The operations with the longest latency, unless vectorized."""
 
 CONCERNED = LONG | _SLOW
 _WORK: dict[Any, int] = {operator.truediv: 10, np.sqrt: 16, math.sqrt: 16}
-"""Time of an operation, in sums and products that wait for nothing."""
+"""The latency of an operation, in sums and products without dependences."""
 _WORK_OF_SUM, _MUCH = 4, 24
 
 _SHORT: frozenset[Any] = frozenset(

@@ -1,8 +1,8 @@
-"""Unroll-and-jam of inner products: two iterations in one pass over the vector that both multiply their rows with.
+"""Unroll-and-jam of inner products: two iterations multiply their rows with the same vector in one pass.
 
 In `x[i] = b[i] - a[i, :i] @ x[:i]` the next iteration multiplies the next row with the same vector, which has one
-element more by then.  Every other iteration goes through both rows, and the next one adds what its last element gives:
-two rows come from memory side by side, and the vector is read half as often.  Legal where nothing else of the vectors
+element more by then.  Every other iteration processes both rows, and the next one adds the product of its last element:
+two rows are loaded in parallel, and the vector is read half as often.  Legal where nothing else of the vectors
 changes.
 
 Before::
@@ -57,11 +57,11 @@ from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds, dim
 
 _MOST = 7
-"""Vectors in one pass; the sums of more products would not be in registers."""
+"""Vectors in one pass; the sums of more products would not fit into registers."""
 
 
 def unroll_and_jam_dots(function: Function) -> Function:
-    """The same program with products that are computed in one pass computed for two iterations of their loop."""
+    """The same program with fused products computed for two iterations of their loop."""
     if not any(intrinsics.dots in traversal.calls(stmt) for stmt in function.body):
         return function
     return replace(function, body=_Looking(function).block(function.body))
@@ -69,7 +69,7 @@ def unroll_and_jam_dots(function: Function) -> Function:
 
 @dataclass(frozen=True, slots=True)
 class _Next:
-    """What a vector is in the next iteration: a part for which the sizes of this one hold, perhaps one element more."""
+    """A vector in the next iteration: a view with the same size checks as in this one, perhaps one element longer."""
 
     part: Expr
     element: Expr | None
@@ -93,7 +93,7 @@ class _Looking:
         match stmt:
             case For() | While():
                 self.known = outer.body(stmt)
-                at_start = self.known.facts.copy()  # a check in this iteration says nothing of the next one
+                at_start = self.known.facts.copy()  # a check in this iteration says nothing about the next one
                 body = self.block(stmt.body)
                 if isinstance(stmt, For) and _is_plain(stmt):
                     loop = _Loop(stmt, at_start, self.memory, self.names)
@@ -110,7 +110,7 @@ class _Looking:
 
 
 def _is_plain(loop: For) -> bool:
-    """Whether a loop counts one by one, makes all of its iterations, and leaves its bounds as they are."""
+    """Whether a loop counts by one, makes all of its iterations, and does not change its bounds."""
     if loop.step not in (Const(1), Const(-1)) or leaves(loop.body):
         return False
     bounds = traversal.free_vars(loop.start) | traversal.free_vars(loop.stop)
@@ -120,12 +120,12 @@ def _is_plain(loop: For) -> bool:
 
 
 class _Loop:
-    """A loop whose iterations are taken in pairs.
+    """A loop whose iterations are processed in pairs.
 
     Attributes
     ----------
     before : list of Stmt
-        What stands in front of it.
+        The statements before it.
     """
 
     def __init__(self, loop: For, facts: SymbolicBounds, memory: AliasSets, names: NameSupply) -> None:
@@ -167,14 +167,14 @@ class _Loop:
         return Call(operator.eq, (Call(operator.mod, (trips, Const(2)), (), INT), Const(0)), (), BOOL)
 
     def _row(self) -> Expr:
-        """The row of the next iteration; on the last one, which has none, its own once more."""
+        """The row of the next iteration; in the last one, which has none, its own again."""
         last = plus(self.loop.stop, -self.step)
         return Call(min if self.step > 0 else max, (plus(self.counter, self.step), last), (), INT)
 
     # ---- vectors -----------------------------------------------------------------------------------------------------
 
     def _next(self, vector: Expr, row: Var) -> _Next | None:
-        """What the next iteration has for a vector, while this one has not ended; None where that is not known."""
+        """The vector of the next iteration, as an expression in this one; None where that is not known."""
         if isinstance(vector, Var):
             return None if vector in self.varying or self._stores_into(vector) else _Next(vector, None)
         if not isinstance(vector, Load) or vector.array in self.varying:
@@ -198,7 +198,7 @@ class _Loop:
         return _Next(part, element)
 
     def _grows(self, last: Slice) -> bool:
-        """Whether a slice has the elements of the iterations before this one, or after it when counting down."""
+        """Whether a slice has the elements of the previous iterations (of the later ones when counting down)."""
         if last.step not in (None, Const(1)):
             return False
         if self.step > 0:
@@ -206,7 +206,7 @@ class _Loop:
         return last.hi is None and last.lo is not None and linear(last.lo) == linear(plus(self.counter, 1))
 
     def _is_place(self, array: Var, axis: int, item: Index) -> bool:
-        """Whether an item of an index is the same in all iterations, or their counter and within bounds."""
+        """Whether an item of an index is invariant, or the loop counter and within bounds."""
         if isinstance(item, Slice) or (isinstance(item, Const) and item.value is None):
             return False
         return self._is_within(array, axis) if item == self.counter else self._is_fixed(item)
@@ -225,7 +225,7 @@ class _Loop:
         return [store for store in self.stores if self.memory.group(store.array) == group]
 
     def _stores_one(self, array: Var, front: list[Index]) -> bool:
-        """Whether an iteration stores into an array nothing but the element that a vector has more on the next one."""
+        """Whether an iteration stores into an array only the element by which the vector grows in the next one."""
         if self.counter in front:
             return not self._stores_into(array)
         own = (*front, self.counter)

@@ -1,10 +1,10 @@
 """Vector math substitution with loop versioning: elementary functions of several iterations at once.
 
-The C library's functions take one number.  In loops whose iterations are independent `np.exp` and its like become the
-functions of `ir.vector_math`, which LLVM makes vector instructions of.  Sine and cosine of numbers far from zero need
-more than these do: where the program does not say that there are none, a loop in front counts them, and where it finds
-one, the loop runs as it was.  So it is with what raises an error in Python, since a check keeps LLVM from vector
-instructions. Legal where nothing that decides which way the program goes depends on the last place of a result.
+The C library's functions accept one scalar.  In loops with independent iterations `np.exp` and similar functions become
+those of `ir.vector_math`, which LLVM vectorizes.  Sine and cosine of large arguments need more than these provide:
+where value ranges do not exclude such arguments, a loop before counts them, and if there are any, the original loop
+runs.  Errors that Python raises are treated alike, since a check keeps LLVM from vectorizing.  Legal where neither
+control flow nor indices depend on the last bit of a result.
 
 Before::
 
@@ -55,7 +55,7 @@ from tapegen.loops.vectorize.check_coalescing import whole
 
 
 def vectorize_math(function: Function) -> Function:
-    """The same program with elementary functions of several iterations at once, where these are independent."""
+    """The same program with vector variants of elementary functions in loops with independent iterations."""
     if all(VECTORS.keys().isdisjoint(traversal.calls(stmt)) for stmt in function.body):
         return function
     return replace(function, body=_Vectorization(function).block(function.body))
@@ -64,7 +64,7 @@ def vectorize_math(function: Function) -> Function:
 class _Vectorization(InnermostLoopPass):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
-        self.sums: dict[Stmt, dict[Var, Var]] = {}  # for a strip's first loop: what its second one adds up, and to what
+        self.sums: dict[Stmt, dict[Var, Var]] = {}  # of the first loop of a strip: terms and their sums
 
     def block(self, block: Block) -> Block:
         for first, second in itertools.pairwise(block):
@@ -81,11 +81,11 @@ class _Vectorization(InnermostLoopPass):
 
     @functools.cached_property
     def deciding(self) -> set[Var]:
-        """Names whose value must not change in its last place."""
+        """Variables whose value must not change in the last bit."""
         return deciding(self.function, self.memory)
 
     def lasts(self, array: Var) -> bool:
-        """Whether the elements of an array are seen after an error."""
+        """Whether the elements of an array are visible after an error."""
         return self.memory.own(array) is None
 
     def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
@@ -104,7 +104,7 @@ class _Vectorization(InnermostLoopPass):
 
 
 def _added(block: Block, counter: Var) -> Iterator[tuple[Var, Var]]:
-    """Arrays whose elements at the counter a block adds to scalars, and these."""
+    """Arrays whose elements at the counter a block adds to scalars, and these scalars."""
     for stmt in block:
         match stmt:
             case Assign((target,), Call(operator.add | operator.sub, (first, Load(array, (index,))))):
@@ -113,7 +113,7 @@ def _added(block: Block, counter: Var) -> Iterator[tuple[Var, Var]]:
 
 
 def _induction(nest: LoopNest) -> tuple[Block, Mapping[Var, Expr]]:
-    """What stands first in a strip: an integer that is the counter and what does not change, and its value."""
+    """The first statement of a strip: an integer made of the counter and invariants, and its value."""
     match nest.body[0]:
         case Assign((target,), Call(np.uintp, (value,)) | value) if is_int(target) and not traversal.loads(value):
             if linear(value).coefficient(nest.counters[0]) == 1 and target not in nest.changing:
@@ -123,21 +123,21 @@ def _induction(nest: LoopNest) -> tuple[Block, Mapping[Var, Expr]]:
 
 @dataclass(frozen=True)
 class VectorForm:
-    """The iterations of a loop in another form.
+    """The vectorizable variant of the iterations of a loop.
 
     Attributes
     ----------
     body : tuple of Stmt
-        An iteration with functions that become vector instructions.
+        An iteration with functions that LLVM vectorizes.
     far : tuple of Stmt
-        What an iteration does to count the numbers that are too far from zero for that, and errors; nothing where none
-        can be.
+        The statements of an iteration that count arguments that are too large, and errors; empty where there can be
+        none.
     count : Var or None
-        What it counts with.
+        The variable of that count.
     slow : tuple of Stmt
-        What an iteration does where there are any.
+        The iteration of the fallback loop.
     raises : bool
-        Whether that ends with an error in any case.
+        Whether the fallback loop always ends with an error.
     """
 
     body: Block
@@ -147,7 +147,7 @@ class VectorForm:
     raises: bool = False
 
     def loops(self, loop: Callable[[Block], For]) -> list[Stmt]:
-        """The loop with such functions; where a loop in front finds numbers far from zero or errors, the one without.
+        """The vectorized loop; with the original as fallback where a loop before finds large arguments or errors.
 
         Parameters
         ----------
@@ -168,22 +168,22 @@ class VectorForm:
 def vector_form(
     body: Block, exact: Callable[[Var], bool], lasts: Callable[[Var], bool], names: NameSupply
 ) -> VectorForm | None:
-    """The iterations of a loop, which are apart but for sums, with functions for vector instructions.
+    """The vectorizable variant of a loop whose iterations are independent except for sums.
 
-    None where an iteration calls no function that has such a form, or one that keeps LLVM from making vector
-    instructions, or where it may raise an error and no loop in front can tell whether any iteration does.
+    None where an iteration calls no function that has a vector variant, or one that prevents vectorization,
+    or where it may raise an error and no loop before can tell whether any iteration does.
 
     Parameters
     ----------
     body : tuple of Stmt
         An iteration.
     exact : callable
-        Whether what a name holds must not change in its last place: the same value may be worked out elsewhere by the
-        C library.
+        Whether a variable must not change in its last bit: the C library may compute the same value
+        elsewhere.
     lasts : callable
-        Whether the elements of an array are seen after an error.
+        Whether the elements of an array are visible after an error.
     names : NameSupply
-        Where new names come from.
+        The supply of fresh names.
     """
     called = frozenset().union(*(traversal.calls(stmt) for stmt in body if not isinstance(stmt, If)))
     powers = (part for stmt in body for part in _parts(stmt) if part.func is operator.pow)
@@ -241,7 +241,7 @@ def _results(stmt: Stmt) -> tuple[Var, ...]:
 
 
 def _made(body: Block) -> dict[Var, Expr | None]:
-    """What the numbers of an iteration are made of; None where that is no one expression."""
+    """The definitions of the scalars of an iteration; None where one is no single expression."""
     made: dict[Var, Expr | None] = {}
     for stmt in body:
         if isinstance(stmt, Assign):
@@ -255,7 +255,7 @@ def _parts(stmt: Stmt) -> Iterator[Call]:
 
 
 def _bound(expr: Expr, made: Mapping[Var, Expr | None]) -> float:
-    """What the size of a number does not exceed; NaN counts as small."""
+    """An upper bound of the magnitude of a scalar; NaN counts as small."""
     match expr:
         case Const(int() | float() as value):
             return abs(value)
@@ -279,7 +279,7 @@ def _is_far(angle: Expr) -> Expr:
 
 
 def _wrong(check: If, body: Block) -> Expr:
-    """Where a check raises its error, as a condition without functions that take long."""
+    """The error condition of a check, without expensive functions."""
     number = overflowing(check)
     before = body[body.index(check) - 1]
     match before:
@@ -293,9 +293,9 @@ _Needed = list[Assign | tuple[Expr, Stmt]]
 
 
 def _needed(body: Block, conditions: Mapping[Stmt, list[Expr]]) -> _Needed | None:
-    """The part of an iteration that tells which conditions hold in front of which statements.
+    """The part of an iteration that computes which conditions hold at which statements.
 
-    None where that takes more than arithmetic, elements that the loop writes, or numbers of the iteration before.
+    None where that takes more than arithmetic, elements that the loop writes, or scalars of the previous iteration.
     """
     stored = {stmt.array for stmt in body if isinstance(stmt, Store)}
     assigned = frozenset().union(*[stmt.targets for stmt in body])
@@ -316,7 +316,7 @@ def _needed(body: Block, conditions: Mapping[Stmt, list[Expr]]) -> _Needed | Non
 
 
 def _each(parts: _Needed | None, made: Callable[[Expr, Stmt], Stmt]) -> Block:
-    """The statements of such a part, with what is made of each condition, once."""
+    """The statements of such a part, with the result for each condition, once."""
     out: list[Stmt] = []
     seen: set[Expr] = set()
     for part in parts or ():
@@ -330,7 +330,7 @@ def _each(parts: _Needed | None, made: Callable[[Expr, Stmt], Stmt]) -> Block:
 
 
 def _may_be_counted(expr: Expr, stored: Set[Var], assigned: Set[Var]) -> bool:
-    """Whether an expression is made of floats by arithmetic, and of elements whose places the loop alone decides."""
+    """Whether an expression is made of floats by arithmetic, and of elements whose indices depend on the loop alone."""
     for part in traversal.subexpressions(expr):
         if isinstance(part, Load):
             moved = any(traversal.loads(item) or traversal.free_vars(item) & assigned for item in part.index)
@@ -344,7 +344,7 @@ def _may_be_counted(expr: Expr, stored: Set[Var], assigned: Set[Var]) -> bool:
 
 
 def is_product(power: Call) -> bool:
-    """Whether compiled code multiplies for a power."""
+    """Whether compiled code computes a power by multiplication."""
     _, exponent = power.args
     return isinstance(exponent, Const) and isinstance(exponent.value, int)
 
@@ -375,7 +375,7 @@ VECTORS: dict[Any, Any] = {
     math.tanh: vector_math.vtanh,
     math.erf: vector_math.verf,
 }
-"""The functions that have a form for vector instructions; where one raises an error in Python, a check says so."""
+"""The functions that have a vector variant; where one raises an error in Python, a check detects it."""
 
 _CHOSEN = frozenset(VECTORS.values())
 _PERIODIC = frozenset({np.sin, np.cos, math.sin, math.cos})
@@ -383,7 +383,7 @@ _AT_MOST_ONE = (
     _PERIODIC | {np.tanh, math.tanh, math.erf} | {VECTORS[func] for func in (np.sin, np.cos, np.tanh, math.erf)}
 )
 _CONDITIONAL: frozenset[Any] = frozenset({intrinsics.ifelse, intrinsics.and_, intrinsics.or_})
-"""Calls whose operands need not all be looked at: an element among them may be none."""
+"""Calls whose operands are not all evaluated: an element among them may be out of bounds."""
 
 _ARITHMETIC: frozenset[Any] = frozenset(
     {operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, intrinsics.dim}
@@ -396,4 +396,4 @@ _TESTS: frozenset[Any] = frozenset(
     }
 )
 _PLAIN: frozenset[Any] = _ARITHMETIC | _TESTS | _CONDITIONAL | {builtins.float, np.maximum, np.minimum}
-"""What LLVM makes vector instructions of by itself."""
+"""The functions that LLVM vectorizes itself."""

@@ -301,7 +301,7 @@ class CallAdjoints:
     def _primal_reads(
         self, stmt: Assign, out: Var | tuple[Var, ...], block: Block, exprs: list[Expr]
     ) -> tuple[Block, list[Expr]]:
-        """Drop operands that are not needed, and replace array operands that are overwritten later by captured copies."""
+        """Drop operands that are not needed, and replace arrays that are overwritten later by captured copies."""
         outs = out if isinstance(out, tuple) else (out,)
         block = needed(block, exprs)
         reads: set[Var] = set()

@@ -1,7 +1,7 @@
 """Forward mode: the program with the tangent of every active value computed next to the value.
 
-The tangent program has the structure of the primal: each statement is followed by its tangent statement.  An array
-has a tangent array, a view the same view of that (a *shadow view*), a run-time list a list of tangents.
+The tangent program has the structure of the primal: each statement is followed by its tangent statement.  An array has
+a tangent array, a view the same view of that (a *shadow view*), a run-time list a list of tangents.
 """
 
 from __future__ import annotations

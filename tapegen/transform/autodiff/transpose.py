@@ -1,4 +1,4 @@
-"""Transposition of linear rules: the pushforward where a rule has a pullback only, which is linear in its cotangents."""
+"""Transposition of linear rules: the pushforward where a rule has only a pullback, linear in its cotangents."""
 
 from __future__ import annotations
 
