@@ -1,4 +1,4 @@
-"""Generated text and machine code.
+"""Backends: generated source and machine code.
 
 * `printer` - programs as Python source
 * `numba` - Python source as machine code: all contact with numba and LLVM

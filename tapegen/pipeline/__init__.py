@@ -1,15 +1,15 @@
-"""From a lowered program to what runs.
+"""The compilation pipeline: from a lowered program to executable code.
 
-* `options` - what users decide about a function
+* `options` - the user's options for a function
 * `stages` - the names of the programs between the lowered function and its loops
-* `preparation` - the passes that come first in both modes
-* `derivation` - derivatives in the making: every program on the way
+* `preparation` - the passes that both modes run first
+* `derivation` - a derivative under construction: every program on the way
 * `compile` - the passes in order
 * `nested` - derivatives inside differentiated functions
 * `inspection` - what was generated and recorded, and why
 * `debug_nans` - which line first makes a NaN or an infinity
 * `debug_passes` - optimizations switched off by name
-* `reproducer` - a fault of tapegen as a file that reproduces it
-* `fault_boundary` - faults of tapegen as `InternalError`
+* `reproducer` - an internal error as a file that reproduces it
+* `fault_boundary` - internal errors as `InternalError`
 * `program` - what is derived and built for one specialization
 """

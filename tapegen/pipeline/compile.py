@@ -1,7 +1,7 @@
-"""The pipelines from a lowered program to its derivatives.
+"""The compilation pipelines from a lowered program to its derivatives.
 
-`REVERSE_PASSES` and `FORWARD_PASSES` declare them in order.  A pass works on a `Derivation`, which holds what those in
-front of it have made and found; `Stages` is what is left of one in the end.
+`REVERSE_PASSES` and `FORWARD_PASSES` declare the order.  A pass works on a `Derivation`, which holds the results of
+previous passes; `Stages` is what remains of it in the end.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ from tapegen.transform.simplify.dead_code import Aliases
 
 
 def routines(function: Function, user_names: Set[str]) -> dict[Routine, Function]:
-    """The programs of the routines that a program calls, directly or by each other, as text a person would read.
+    """The programs of the routines that a program calls, directly or by each other, as readable source.
 
-    Derivatives of routines are derived here, when a program that calls them is at hand.
+    Derivatives of routines are derived here, when a program that calls them is available.
     """
     found: dict[Routine, Function] = {}
     work = [function]
@@ -93,7 +93,7 @@ def _derived(routine: Routine, user_names: Set[str]) -> Function:
 
 
 def primal(lowered: Function, user_names: Set[str]) -> Function:
-    """The lowered program as text a person would read."""
+    """The lowered program as readable source."""
     refuse_hidden_sharing(lowered)
     *body, last = in_one_sweep(lowered).body
     assert isinstance(last, Return)
@@ -106,7 +106,7 @@ def primal(lowered: Function, user_names: Set[str]) -> Function:
 
 
 def insert_shadows(derivation: Derivation) -> Derivation:
-    """Let cotangents move as the references of the program do, where it decides at run time which arrays are one."""
+    """Insert shadow arrays, which follow the program's references where aliasing is known only at run time."""
     _refuse_written_parts(derivation.program, derivation.facts)
     merges = {var for var, assigns in derivation.facts.scopes.assigns.items() if len(assigns) > 1}
     facts = derivation.facts
@@ -119,7 +119,7 @@ def insert_shadows(derivation: Derivation) -> Derivation:
 
 
 def recognize_selections(derivation: Derivation) -> Derivation:
-    """Find loops that select one of several candidates: the backward sweep visits that one alone."""
+    """Find loops that select one of several candidates: the backward sweep reverses only that iteration."""
     derivation.selecting = {}
     if not derivation.mirrors.of:
         body, derivation.selecting = selections(derivation.program.body, derivation.facts, derivation.names)
@@ -130,7 +130,7 @@ def recognize_selections(derivation: Derivation) -> Derivation:
 
 
 def derive_sweeps(derivation: Derivation) -> Derivation:
-    """Make the forward sweep, and a backward sweep that reads every value it likes."""
+    """Build the forward sweep, and an ideal backward sweep, which may read any value."""
     derivation.sweeps = reverse(
         derivation.program,
         derivation.wrt,
@@ -145,7 +145,7 @@ def derive_sweeps(derivation: Derivation) -> Derivation:
 
 
 def plan_recording(derivation: Derivation, *, record_everything: bool) -> Derivation:
-    """Make the reads of the backward sweep real: live, recomputed or recorded."""
+    """Make every read of the backward sweep possible: live, recomputed or recorded."""
     derivation.recorded = record(
         derivation.program,
         derivation.sweeps,
@@ -159,7 +159,7 @@ def plan_recording(derivation: Derivation, *, record_everything: bool) -> Deriva
 
 
 def lay_out_tapes(derivation: Derivation) -> Derivation:
-    """Make arrays of tapes, and ordinary values of primal ones that the backward sweep reads."""
+    """Lay out tapes as arrays, and resolve `primal_as` to the primal values that the backward sweep reads."""
     facts = derivation.facts
     derivation.laid = lay_out(derivation.recorded, derivation.sweeps, facts.scopes, facts.shapes, derivation.names)
     derivation.forward = resolve_primal_as(derivation.laid.forward)
@@ -168,13 +168,13 @@ def lay_out_tapes(derivation: Derivation) -> Derivation:
 
 
 def eliminate_common_subexpressions(derivation: Derivation) -> Derivation:
-    """Compute a value of the backward sweep once."""
+    """Compute each value of the backward sweep once."""
     derivation.backward = share_values(derivation.backward, derivation.gradient_vars, derivation.user_names)
     return derivation
 
 
 def clean_up_sweeps(derivation: Derivation) -> Derivation:
-    """Drop what nothing reads, tapes among it, and make the rest readable."""
+    """Drop what nothing reads, tapes included, and make the rest readable."""
     forward, lowered, sweeps, laid = derivation.forward, derivation.lowered, derivation.sweeps, derivation.laid
     assert forward is not None
     ends, user_names = derivation.gradient_vars, derivation.user_names
@@ -195,7 +195,7 @@ def clean_up_sweeps(derivation: Derivation) -> Derivation:
 
 
 def assemble_forms(derivation: Derivation) -> Derivation:
-    """Make functions of the sweeps: both in one, and one for each."""
+    """Assemble the sweeps into functions: both in one, and one for each."""
     forward, backward, last = derivation.forward, derivation.backward, derivation.last
     assert forward is not None
     sweeps, facts, mirrors, ends = derivation.sweeps, derivation.facts, derivation.mirrors, derivation.gradient_vars
@@ -260,7 +260,7 @@ def derive_reverse(
     record_everything: bool = False,
     watch: Callable[[str, Derivation], None] | None = None,
 ) -> Stages:
-    """Derive the joint and the split form of the reverse derivative.
+    """Derive the joint and the split variant of the reverse derivative.
 
     Parameters
     ----------
@@ -271,13 +271,13 @@ def derive_reverse(
     active_results : tuple of bool
         Which returned values are differentiated.
     user_names : set of str
-        Names that stand in the user's source.
+        Names that occur in the user's source.
     differentiated_again : bool
-        Whether the derivative will be derived once more.
+        Whether the derivative will be differentiated again.
     record_everything : bool
         Switch the recording analysis off (tests: results must not change).
     watch : callable, optional
-        Is shown the derivation after each pass.
+        Called with the derivation after each pass.
     """
     derivation = Derivation(in_one_sweep(lowered), wrt, active_results, user_names, differentiated_again)
     return run_passes(REVERSE_PASSES, derivation, watch, record_everything=record_everything).stages
@@ -287,7 +287,7 @@ def derive_reverse(
 
 
 def derive_tangents(derivation: Derivation) -> Derivation:
-    """Put a tangent next to each value that varies."""
+    """Insert a tangent next to each value that varies."""
     _refuse_conflicts(derivation.program, derivation.facts)
     derivation.prepared = derivation.program
     derivation.program, derivation.tangents = forward(
@@ -306,7 +306,7 @@ TANGENT_PASSES: tuple[Pass[Derivation], ...] = (
     *PREPARATION,
     Pass("derive_tangents", derive_tangents, "forward mode", False),
 )
-"""What forward mode in one direction and in several begin with."""
+"""The common start of forward mode in one direction and in several."""
 
 FORWARD_PASSES: tuple[Pass[Derivation], ...] = (
     *TANGENT_PASSES,
@@ -347,7 +347,7 @@ def derive_forward(
 
 
 def drop_primal_outputs(pushed: Function, lowered: Function, count: int, user_names: Set[str]) -> Function:
-    """A program with tangents that returns only these, its last `count` results; it raises what it raised."""
+    """A program with tangents that returns only these, its last `count` results; it raises the same errors."""
     *body, last = pushed.body
     assert isinstance(last, Return)
     tangents = last.values[len(last.values) - count :]
@@ -359,7 +359,7 @@ def drop_primal_outputs(pushed: Function, lowered: Function, count: int, user_na
 def derive_vector_forward(
     lowered: Function, wrt: tuple[Var, ...], active_results: tuple[bool, ...], user_names: Set[str]
 ) -> Several | None:
-    """The same in several directions at once, where the program has such a form; it may be derived once more."""
+    """The same in several directions at once, where a vectorized variant exists; it may be differentiated again."""
     derivation = Derivation(in_one_sweep(lowered), wrt, active_results, user_names, True)
     tangents = run_passes(TANGENT_PASSES, derivation).tangents
     dots = tuple(tangents[var] for var in wrt)
@@ -378,11 +378,11 @@ def _tidied(pushed: Function, lowered: Function, user_names: Set[str]) -> Functi
     return replace(pushed, body=(*body, last))
 
 
-# ---- what passes ask -------------------------------------------------------------------------------------------------
+# ---- queries of passes -----------------------------------------------------------------------------------------------
 
 
 def _refuse_conflicts(function: Function, facts: Facts) -> None:
-    """Tangents move as the references of the program do, but a view of one may be a copy where the other's is none."""
+    """Refuse stores whose aliases are unclear: where an array is a view, its tangent may be a copy."""
     group_of = components(function)
     unsure = {
         group_of[target]
@@ -397,7 +397,7 @@ def _refuse_conflicts(function: Function, facts: Facts) -> None:
 
 
 def _refuse_written_parts(function: Function, facts: Facts) -> None:
-    """Of a part of a complex array no view of the cotangent is the cotangent, and what is stored would be lost."""
+    """A view of a part of a complex array has no view of the cotangent as its cotangent, so stores would be lost."""
     effects = facts.effects
     allocated = {root: stmt.targets for root, stmt in effects.allocations.items()}
     for stmt, roots in effects.writes.items():
@@ -413,7 +413,7 @@ def _refuse_written_parts(function: Function, facts: Facts) -> None:
 
 
 def _uncounted(forward: Block, sweeps: Sweeps) -> set[Var]:
-    """Counters of iterations that the forward sweep itself only counts."""
+    """Iteration counters that only the forward sweep increments."""
     trips = set(sweeps.trips.values())
     read: set[Var] = set()
     for stmt in traversal.statements([stmt for stmt in forward if not trips.isdisjoint(traversal.reads(stmt))]):

@@ -1,4 +1,4 @@
-"""Running generated Python under watch: which line first makes a NaN or an infinity."""
+"""NaN tracing: generated Python runs with a trace function that finds the first line with a NaN or an infinity."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 
 class MadeNonFinite(Exception):
-    """A line of a text made a NaN or an infinity out of finite numbers."""
+    """A line of generated source made a NaN or an infinity from finite values."""
 
     def __init__(self, line: int, what: str, name: str) -> None:
         super().__init__(f"this makes {what} in '{name}'" if name else f"this makes {what}")
@@ -35,8 +35,8 @@ class MadeNonFinite(Exception):
 def debug_nans() -> Iterator[None]:
     """Inside, derived functions run slowly, and raise where a NaN or an infinity first appears.
 
-    The error names the line of the user's function, also if its derivative is to blame.  What is in the arguments
-    already, or stands in the program as a constant, is not reported.
+    The error names the line of the user's function, also if its derivative is to blame.  Values in the arguments,
+    and constants of the program, are not reported.
 
     Raises
     ------
@@ -60,7 +60,7 @@ watching: Callable[[], bool] = _WATCHING.get
 
 
 def without_garbage(function: Function) -> Function:
-    """The function with zeros where arrays would start with whatever is in memory."""
+    """The function with zeros in place of uninitialized arrays."""
 
     def change(part: Any) -> Any:
         return replace(part, func=_ZEROS[part.func]) if isinstance(part, Call) and part.func in _ZEROS else part
@@ -73,7 +73,7 @@ def without_garbage(function: Function) -> Function:
 
 
 def run_with_nan_checks(source: PythonSource, arguments: list[Any]) -> Any:
-    """The result of a text, or `MadeNonFinite`."""
+    """The result of a generated function, or `MadeNonFinite`."""
     built = build_python(source)
     watch = _Watch(source)
     before = sys.gettrace()
@@ -85,7 +85,7 @@ def run_with_nan_checks(source: PythonSource, arguments: list[Any]) -> Any:
 
 
 class _Watch:
-    """A trace function that looks at all numbers after each line."""
+    """A trace function that checks all scalars and arrays after each line."""
 
     def __init__(self, source: PythonSource) -> None:
         self.source = source
@@ -117,7 +117,7 @@ class _Watch:
 
 
 def _fault(value: Any) -> str:
-    """What is not finite in a value: "a NaN", "an infinity" or nothing."""
+    """The kind of non-finite value: "a NaN", "an infinity" or nothing."""
     if isinstance(value, list):
         return next((fault for item in value if (fault := _fault(item))), "")
     if not isinstance(value, float | complex | np.ndarray | np.inexact) or np.asarray(value).dtype.kind not in "fc":

@@ -1,4 +1,4 @@
-"""Switching optimizations off by name."""
+"""Debug option that switches optimizations off by name."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ OPTIMIZATIONS = tuple(dict.fromkeys(each.name for each in _ALL if each.optimizat
 def debug(*, disable: str | Iterable[str] = ()) -> Iterator[None]:
     """Inside, functions are specialized without some optimizations: to find out what one does, or does wrong.
 
-    Values and derivatives are the same but for rounding.  Nothing that was specialized before is used inside, and
-    nothing that is specialized inside is used after it; `f.njit` is not affected.  Inside another `debug` the names of
-    both count.
+    Values and derivatives are the same except for rounding.  Earlier specializations are not used inside, and
+    specializations made inside are not used after it; `f.njit` is not affected.  Nested `debug` contexts
+    disable the passes of both.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Derivatives in the making, and what is left of them."""
+"""Derivations: a derivative under construction, and the programs that remain of it."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class Stages:
     lowered : Function
         The primal as it was lowered.
     expanded : Function
-        With the formulas of composite functions written out.
+        With the formulas of composite functions inlined.
     recorded : Recorded
         The two sweeps with Push and Pop, and the decisions.
     joint : Function
         Value and gradient in one function.
     record, pullback : Function
-        The split pair: the forward sweep that returns its tapes, and the backward sweep that takes them.
+        The split pair: the forward sweep that returns its tapes, and the backward sweep that accepts them.
     kept : tuple of Var
-        What `record` returns after the results and `pullback` takes before the seeds.
+        The values that `record` returns after the results and `pullback` accepts before the seeds.
     """
 
     lowered: Function
@@ -64,7 +64,7 @@ class Stages:
 
 @dataclass(eq=False)
 class Derivation:
-    """A derivative in the making: what the passes have made and found so far.
+    """A derivative under construction: the results of the passes so far.
 
     Attributes
     ----------
@@ -75,17 +75,17 @@ class Derivation:
     active_results : tuple of bool
         Which returned values are differentiated.
     user_names : set of str
-        Names that stand in the user's source.
+        Names that occur in the user's source.
     names : NameSupply
-        Where new names come from.
+        The supply of fresh names.
     differentiated_again : bool
-        Whether the derivative will be derived once more.
+        Whether the derivative will be differentiated again.
     program : Function
-        The primal as both modes take it; in forward mode, later, the program with tangents.
+        The primal as both modes use it; in forward mode, later, the program with tangents.
     prepared : Function
         In forward mode, the program without tangents.
     last : Return
-        What the primal returns.
+        The return statement of the primal.
     results : list of Var
         The results that are differentiated.
     forward, backward : tuple of Stmt
@@ -121,24 +121,24 @@ class Derivation:
         self.program = self.lowered
 
     def analyze(self, places: Places | None = None) -> None:
-        """Find what is known of the program, with what is known of its places."""
+        """Analyse the program, with what is known of its memory."""
         again = self.differentiated_again
         self.facts = facts_of(self.program, self.wrt, self.results, places, again=again)
 
     @property
     def gradient_vars(self) -> set[Var]:
-        """What the gradients are made of."""
+        """The expressions of the gradients."""
         return set().union(*(traversal.free_vars(expr) for expr in self.sweeps.gradients))
 
     def text(self) -> str:
-        """What there is so far, as a person would read it."""
+        """The present program as readable source."""
         if self.forward is None:
             return function_text(self.program, types=True)
         return block_text((*self.forward, Comment(BACKWARD), *self.backward))
 
 
 def refuse_hidden_sharing(function: Function) -> None:
-    """A routine returns a copy of what may be part of its arguments: refuse stores that would tell."""
+    """A routine returns a copy of what may alias its arguments: refuse stores that would show the difference."""
     if not traversal.routines(function.body):
         return
     sure = {(found.statement, found.stored, found.other) for found in conflicts_of(function)}

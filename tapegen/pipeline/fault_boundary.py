@@ -1,9 +1,9 @@
-"""Where faults of tapegen itself become `InternalError`, with the user's place, the stage and a file that shows them.
+"""Fault boundary: faults of tapegen become `InternalError`, with the user's location, the stage and a reproducer.
 
-There is one boundary for each way into the compiler: lowering (`SpecializationCache.lower`), what a program is made
-into (`Program`), what comes out of a call (`BoundCall`), and texts of several programs (`written`, `aot`, `orders`).
-Nothing of the user's own is changed: refusals, warnings, what the machine cannot do, and whatever code of his raises
-while it is lowered or run.
+There is one boundary for each entry into the compiler: lowering (`SpecializationCache.lower`), deriving and building
+(`Program`), the results of a call (`BoundCall`), and source of several programs (`export`, `higher_order`). Other
+errors pass unchanged: refusals, warnings, limits of the machine, and whatever the user's code raises while it is
+lowered or run.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from tapegen.ir.nodes import Stmt
 from tapegen.pipeline.reproducer import Subject, written_reproducer
 
 _OTHERS = (TapegenError, Warning, MemoryError, RecursionError, OSError, ImportError)
-"""Refusals, warnings that a filter turns into errors, and what machine and installation lack."""
+"""Refusals, warnings that a filter turns into errors, and limits of the machine and the installation."""
 
 
 class Boundary:
-    """A part of the compiler at work: what it raises and is no refusal becomes an `InternalError`.
+    """A stage of the compiler: an exception that is no refusal becomes an `InternalError`.
 
     Parameters
     ----------
     stage : str
-        What it does, see `InternalError`.
+        The stage, see `InternalError`.
     subject : callable
-        What it does that for; asked in case of a fault alone.
+        The subject of the stage; called only in case of a fault.
     """
 
     __slots__ = ("stage", "subject")
@@ -57,14 +57,14 @@ class Boundary:
 
 
 def is_fault(error: BaseException, traceback: TracebackType | None) -> bool:
-    """Whether an exception that came out of the compiler is a fault of it.
+    """Whether an exception from the compiler is a fault of the compiler.
 
     Parameters
     ----------
     error : exception
         What was raised.
     traceback : traceback
-        From the compiler to where it was raised; code of the user's that stands there has raised it.
+        From the compiler to where it was raised; if it ends in the user's code, that has raised it.
     """
     if not isinstance(error, Exception) or isinstance(error, _OTHERS):
         return False
@@ -74,7 +74,7 @@ def is_fault(error: BaseException, traceback: TracebackType | None) -> bool:
 
 
 def internal_error(error: BaseException, stage: str, subject: Subject, span: Span | None = None) -> InternalError:
-    """The error that the user sees in the place of a fault."""
+    """The error that the user sees in place of a fault."""
     place = span or _place(error) or _definition(subject)
     reproducer = written_reproducer(subject, stage, error)
     text = " ".join(str(error).split())
@@ -101,11 +101,11 @@ def _is_users(frame: FrameType) -> bool:
     file = frame.f_code.co_filename
     if file.startswith(("<frozen ", "<tapegen ", "<dynamic>", "<__array_function__", *_TOOLS)):
         return False
-    return not file.startswith(_STDLIB) or "-packages" in file  # packages of the user's lie within Python's own
+    return not file.startswith(_STDLIB) or "-packages" in file  # site-packages lie within Python's own directory
 
 
 def _place(error: BaseException) -> Span | None:
-    """The user's statement that was at hand: the one being lowered, or the innermost one that a pass was looking at."""
+    """The user's statement at the time: the one being lowered, or the innermost one that a pass was processing."""
     noted = getattr(error, "__tapegen_span__", None)
     if isinstance(noted, Span) and not noted.file.startswith(PACKAGE):
         return noted
@@ -131,7 +131,7 @@ def _definition(subject: Subject) -> Span:
 _STDLIB = sysconfig.get_paths()["stdlib"]
 _SITE = Path(np.__file__).parent.parent
 _TOOLS = (PACKAGE, *(str(_SITE / name) for name in ("numpy", "scipy", "numba", "llvmlite", "gast", "islpy")))
-"""Where the compiler and what it is made with lie."""
+"""The directories of the compiler and its dependencies."""
 
 __all__ = ["Boundary", "Subject", "internal_error", "is_fault"]
 

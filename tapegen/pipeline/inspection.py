@@ -1,4 +1,4 @@
-"""What was generated for a function, and what its derivative keeps: for reading in a terminal or a notebook."""
+"""Inspection: generated source of a function, and what its derivative saves, for a terminal or a notebook."""
 
 from __future__ import annotations
 
@@ -32,43 +32,43 @@ _INTEGER = {operator.add, operator.sub, operator.mul, operator.floordiv, operato
 
 
 class Texts(Protocol):
-    """What `Inspection` asks for: a specialization that prints programs."""
+    """The interface that `Inspection` needs: a specialization that prints programs."""
 
     @property
     def primal(self) -> Function:
-        """The primal as a person would read it."""
+        """The primal as readable source."""
 
     @property
     def pushed(self) -> Function:
         """The program that computes tangents next to values."""
 
     def text(self, function: Function) -> PythonSource:
-        """The readable text of a program."""
+        """The readable source of a program."""
 
     def compiled_text(self, function: Function) -> PythonSource:
-        """The text that numba gets."""
+        """The source for numba."""
 
     def stage_text(self, stages: Stages, stage: str) -> str:
-        """The derivative as it is after some pass."""
+        """The derivative after some pass."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """How one value of the primal reaches the backward sweep.
+    """How one value of the primal becomes available to the backward sweep.
 
     Attributes
     ----------
     name : str
         The variable.
     way : str
-        "record" (written to a tape), "recompute" (computed once more), "induction" (known from the iteration being
-        undone) or "live" (never overwritten).
+        "record" (written to a tape), "recompute" (recomputed), "induction" (known from the iteration being
+        reversed) or "live" (never overwritten).
     why : str
         The reason.
     size : str
         Bytes as a formula, for recorded values and copies.
     bytes : int or None
-        Bytes; None where they depend on how often a loop runs or on sizes that are not given.
+        Bytes; None where they depend on trip counts or on sizes that are not given.
     line : str
         The user's statement that computes the value, with its line number.
     """
@@ -88,9 +88,9 @@ class Report:
     Attributes
     ----------
     function : str
-        Name of the primal.
+        The name of the primal.
     inputs, results : tuple of str
-        What is differentiated, with respect to what.
+        Inputs and results of the derivative.
     active : tuple of str
         Values that depend on the inputs and influence the results.
     values : tuple of Kept
@@ -113,7 +113,7 @@ class Report:
 
     @property
     def recorded_bytes(self) -> int | None:
-        """Bytes on tapes; None where a loop whose iterations are not known on entry records."""
+        """Bytes on tapes; None where a loop records whose trip count is not known on entry."""
         return _total(self.recorded)
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
@@ -160,7 +160,7 @@ class Report:
 
 
 class Inspection:
-    """The generated programs of one specialization, each printed when it is first looked at.
+    """The generated programs of one specialization, each printed when it is first accessed.
 
     Parameters
     ----------
@@ -174,18 +174,18 @@ class Inspection:
     Attributes
     ----------
     primal : str
-        The primal as it was understood.
+        The primal as tapegen lowered it.
     forward, backward : str
-        The readable pair: a function that computes the value and returns what the other needs, and its pullback.
+        The readable pair: a function that computes the value and returns the saved values, and its pullback.
     joint : str
         Value and gradient in one function.
     compiled : str
-        The joint function as numba gets it.
+        The joint function as numba compiles it.
     tangent : str
         The value and its derivative along a direction in one function.
     stages : mapping of str to str
-        The lowered program ("lower"), and what it is after each pass, by the names of the passes in order: IR up to
-        the pass that assembles the derivative, then text on the way to `compiled`.
+        The lowered program ("lower"), and the result of each pass, by the names of the passes in order: IR up to
+        the pass that assembles the derivative, then source on the way to `compiled`.
     report : Report
         What is active, what is recorded and why.
     """
@@ -205,12 +205,12 @@ class Inspection:
 
     @cached_property
     def forward_source(self) -> PythonSource:
-        """The forward sweep with the way back to the user's lines."""
+        """The forward sweep with its map to the user's lines."""
         return self._texts.text(self._programs.record)
 
     @cached_property
     def backward_source(self) -> PythonSource:
-        """The backward sweep with the way back to the user's lines."""
+        """The backward sweep with its map to the user's lines."""
         return self._texts.text(self._programs.pullback)
 
     @property
@@ -267,7 +267,7 @@ class Inspection:
 
 
 class _Lazy(Mapping[str, str]):
-    """Texts by name, each printed when it is asked for."""
+    """Source by name, each printed on demand."""
 
     def __init__(self, names: Sequence[str], printed: Callable[[str], str]) -> None:
         self._names, self._printed = names, printed
@@ -288,7 +288,7 @@ class _Lazy(Mapping[str, str]):
 
 
 def report_of(stages: Stages, leaves: Sequence[Any] | None = None) -> Report:
-    """What a derivative keeps.
+    """The report of what a derivative saves.
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ def _in_order(function: Function, chosen: Iterable[Var]) -> list[Var]:
 
 
 class _Sizes:
-    """Sizes of tapes and arrays, as formulas and as numbers."""
+    """Sizes of tapes and arrays, as formulas and as integers."""
 
     def __init__(self, stages: Stages, leaves: Sequence[Any] | None) -> None:
         self.shapes = stages.facts.shapes
@@ -346,7 +346,7 @@ class _Sizes:
         return Kept(decision.var.name, decision.way, decision.why, size, count, self._line(decision.var))
 
     def copied(self, var: Var) -> Kept:
-        """A parameter that the split form copies."""
+        """A parameter that the split variant copies."""
         assert isinstance(var.type, Array)
         extents = [Call(intrinsics.dim, (var, Const(axis)), (), Scalar("int64")) for axis in range(var.type.rank)]
         size, count = self._product(var.type, extents)

@@ -1,4 +1,4 @@
-"""Derivatives inside differentiated functions: derived programs as Python functions that are lowered again."""
+"""Nested derivatives, inside differentiated functions: derived programs as Python functions that are lowered again."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _OF_RULES: dict[Kind, Callable[..., Any]] = {
     "jvp": implicit.jvp,
     "jacobian": implicit.jacobian,
 }
-"""What the bodies of rules call where they take derivatives of the functions that solvers are given."""
+"""What the bodies of rules call where they differentiate functions that are passed to solvers."""
 
 _MOST_TEXTS = 512
 
-_AT_ONCE = 32  # directions of one sweep: what they need of memory stays small, and the primal is shared by many
+_AT_ONCE = 32  # directions of one sweep: few, so that their memory stays small, but enough to share the primal
 
 
 class _Pipeline:
-    """See `tapegen.ir.protocols.Pipeline`; one text for one program."""
+    """See `tapegen.ir.protocols.Pipeline`; one source for one program."""
 
     def __init__(self) -> None:
         self._texts: OrderedDict[object, FunctionType] = OrderedDict()
@@ -111,7 +111,7 @@ class _Pipeline:
         return self._texts[key]
 
     def _keep(self, key: object, made: FunctionType) -> None:
-        """Texts hold functions of the user's, so those that were made first are given up."""
+        """Generated sources refer to functions of the user, so the oldest ones are evicted."""
         self._texts[key] = made
         while len(self._texts) > _MOST_TEXTS:
             self._texts.popitem(last=False)
@@ -126,7 +126,7 @@ class _Pipeline:
 
 
 def goes_forward(function: Function) -> bool:
-    """Whether each rule that a program may need has a pushforward; those of users may have none."""
+    """Whether each rule that a program may need has a pushforward; rules of users may have none."""
     rules = [rule_of(func) for stmt in function.body for func in traversal.calls(stmt)]
     return all(rule is None or rule.kind != "pullback" or rule.pushforward is not None for rule in rules)
 
@@ -134,15 +134,15 @@ def goes_forward(function: Function) -> bool:
 def mode_of_complex(
     function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...], mode: Mode | None, *, holomorphic: bool
 ) -> Mode | None:
-    """The mode in which a Jacobian of complex numbers is made; of real ones what is asked for.
+    """The mode in which a complex Jacobian is computed; for a real one, the requested mode.
 
-    One product says all of a derivative if the function is holomorphic, if its arguments are real (a tangent), or its
+    One product determines the derivative if the function is holomorphic, if its arguments are real (a tangent), or its
     results (a cotangent).
 
     Raises
     ------
     BadArgument
-        Where none does, or not in the mode that is asked for.
+        If none of these holds, or not in the requested mode.
     """
     last = function.body[-1]
     assert isinstance(last, Return)
@@ -177,9 +177,9 @@ def _told(stmt: Stmt) -> Stmt:
 
 
 class _Driver:
-    """The text of a function that makes Jacobians: one loop over the directions, around a derived program.
+    """The source of a function that computes Jacobians: one loop over the directions, around a derived program.
 
-    It returns the results that are asked for, then for each active one its derivative with respect to each parameter of
+    It returns the requested results, then for each active one its derivative with respect to each parameter of
     `wrt`.
     """
 
@@ -227,9 +227,9 @@ class _Driver:
         self.lines.append("    " * depth + line)
 
     def _run(self, depth: int, call: str) -> None:
-        """A call of a derived program, which draws what the program itself draws, on arguments as on entry."""
+        """A call of a derived program, with the same random draws as the program itself, on the arguments on entry."""
         for name, entry in self.entry.items():
-            # into the argument itself: of a copy with another layout a reshape may copy where it was a view
+            # the argument itself: a reshape that was a view may copy for a copy with another layout
             self._add(depth, f"{name}[...] = {entry}")
         for name, entry in self.drawn.items():
             self._add(depth, f"draw_as({name}, {entry})")
@@ -271,7 +271,7 @@ class _Driver:
         return made
 
     def _blocks(self, var: Var, source: str, call: str, results: Mapping[int, tuple[Type, str, str]]) -> None:
-        """Columns of Jacobians, several at once.  `results` are types, Jacobians and tangents, by number."""
+        """Columns of Jacobians, several at once.  `results` are types, Jacobians and tangents, by position."""
         last = self.several[var]
         start, width, k, dot = (self.names.fresh(base) for base in ("start", "width", "k", "direction"))
         extents = [f"{source}.shape[{axis}]" for axis in range(_rank(var.type))]
@@ -324,7 +324,7 @@ class _Driver:
         return made
 
     def _table(self, k: int, type_: Type, source: str, dtype: str) -> str:
-        """Room for the derivatives of the elements of a result by those of a parameter (empty: a number)."""
+        """Emit the array for the derivatives of a result with respect to a parameter (`source` is empty: a scalar)."""
         name = self.names.fresh("jacobian")
         sizes = [f"{self.results[k]}.size"] * _is_array(type_) + [f"{source}.size"] * bool(source)
         self._add(1, f"{name} = np.zeros(({', '.join(sizes)},), dtype=np.{dtype})")

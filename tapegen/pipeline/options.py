@@ -1,4 +1,4 @@
-"""What users decide about a function that they differentiate."""
+"""Options of a differentiated function."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def as_wrt(wrt: object) -> tuple[int | str, ...]:
     Raises
     ------
     BadArgument
-        These are no positions and names.
+        If these are not positions and names.
     """
     chosen = wrt if type(wrt) is tuple else tuple(wrt) if isinstance(wrt, Iterable) else None
     if chosen is None or not all(isinstance(item, int | str) for item in chosen):
@@ -51,7 +51,7 @@ class Options:
             raise BadArgument(f"backend={self.backend!r} is unknown.", 'Use "auto", "numba" or "python".')
 
     def changed(self) -> dict[str, object]:
-        """Those that are not what they are by default."""
+        """The options that differ from their defaults."""
         given = {item.name: getattr(self, item.name) for item in fields(self)}
         return {name: value for name, value in given.items() if value != getattr(_DEFAULT, name)}
 

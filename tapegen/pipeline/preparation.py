@@ -1,4 +1,4 @@
-"""The passes that come first in both modes: the primal as what sweeps are made of."""
+"""Preparation passes, which both modes run first on the primal."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from tapegen.transform.simplify.licm import hoist
 
 
 def expand_formulas(derivation: Derivation) -> Derivation:
-    """Write out the formulas of composite functions."""
+    """Inline the formulas of composite functions."""
     derivation.program = _expanded(derivation.program, derivation.wrt, derivation.names)
     return derivation
 
 
 def recognize_accumulations(derivation: Derivation) -> Derivation:
-    """Make additions in place of `a[i] = a[i] + x`, whose adjoint reads nothing."""
+    """Turn `a[i] = a[i] + x` into an accumulating store, whose adjoint reads nothing."""
     program = derivation.program
     derivation.program = replace(program, body=accumulations(program.body, effects_of(program)))
     return derivation
 
 
 def split_merged_values(derivation: Derivation) -> Derivation:
-    """Give the values that paths merge into names of their own; formulas have loops of their own."""
+    """Rename values that paths merge into variables of their own; formulas have loops of their own."""
     program = derivation.program
     merges = {var for var, assigns in scopes_of(program).assigns.items() if len(assigns) > 1}
     derivation.merges = merges
@@ -56,7 +56,7 @@ def split_merged_values(derivation: Derivation) -> Derivation:
 
 
 def eliminate_common_loads(derivation: Derivation) -> Derivation:
-    """Read an element once where nothing is stored in between."""
+    """Load an element once where nothing is stored in between."""
     program = derivation.program
     body = share_loads(program.body, effects_of(program), derivation.user_names, derivation.merges)
     derivation.program = replace(program, body=body)
@@ -64,7 +64,7 @@ def eliminate_common_loads(derivation: Derivation) -> Derivation:
 
 
 def hoist_invariants(derivation: Derivation) -> Derivation:
-    """Compute what does not change in a loop in front of it."""
+    """Compute loop invariants before the loop."""
     program = derivation.program
     places = places_of(program)
     body = hoist(program.body, places.effects, places.shapes, derivation.merges)
@@ -76,8 +76,8 @@ def hoist_invariants(derivation: Derivation) -> Derivation:
 
 
 def analyze_activity(derivation: Derivation) -> Derivation:
-    """Find what carries a derivative, and everything else that the sweeps depend on."""
-    last = derivation.program.body[-1]  # it may name the values that others turned out to share
+    """Run activity analysis, and all other analyses that the sweeps depend on."""
+    last = derivation.program.body[-1]  # it may refer to values that others turned out to share
     assert isinstance(last, Return)
     derivation.last = last
     pairs = zip(last.values, derivation.active_results, strict=True)
@@ -98,7 +98,7 @@ PREPARATION: tuple[Pass[Derivation], ...] = (
 
 
 def _expanded(lowered: Function, wrt: tuple[Var, ...], names: NameSupply) -> Function:
-    """The program with formulas written out, if it calls what has one; the same program if not."""
+    """The program with formulas inlined, if it calls functions that have one; else the same program."""
     called = frozenset[Any]().union(*map(traversal.calls, lowered.body))
     drawing = any(map(intrinsics.is_draw, called))
     if not drawing and not any(map(has_formula, called)):
@@ -113,7 +113,7 @@ def _expanded(lowered: Function, wrt: tuple[Var, ...], names: NameSupply) -> Fun
         lowered = replace(lowered, body=(*expand(tuple(body), varied, names, written), last))
         if len(written) == before:
             return lowered
-        # a formula may share memory where its call does not, so that more is thought to vary
+        # a formula may share memory where its call does not, so that more values are assumed to vary
         body = list(lowered.body[:-1])
         varied = activity_of(lowered, wrt, ()).varied
 

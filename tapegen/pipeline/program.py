@@ -1,4 +1,4 @@
-"""What is derived and built for one combination of argument types."""
+"""Compiled programs: everything that is derived and built for one combination of argument types."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ from tapegen.pipeline.stages import LOOP_STAGES
 from tapegen.transform.simplify.real_domain import TURNS_COMPLEX, meets_complex_numbers, with_real_values
 
 WIDE = 2**ARGUMENT_BITS
-"""Integers from here on need code of their own: what is computed from them may not fit into 64 bits."""
+"""Integers from here on need separate code: results computed from them may exceed 64 bits."""
 
 Form = Literal["primal", "joint", "record", "pullback", "jvp", "tangent"]
-"""The programs of one specialization: see `Stages` of the compiler; "jvp" carries tangents along, "tangent" returns
-them without the value."""
+"""The programs of one specialization: see `Stages` of `pipeline.derivation`; "jvp" computes values and tangents,
+"tangent" returns tangents without the value."""
 
 
 CALLS: dict[Form, str] = {
@@ -97,11 +97,11 @@ _LOOKS = {
     "deriving": "f.inspect(*args, **kwargs)",
     "printing": "found = f.inspect(*args, **kwargs)\nfound.forward, found.primal, found.joint, found.compiled",
 }
-"""Calls that come to a stage, whichever program is at hand."""
+"""Calls that reach a stage, whatever the program."""
 
 
 class Owner(Protocol):
-    """The function that programs are made of."""
+    """The function that programs are derived from."""
 
     function: FunctionType
     signature: inspect.Signature
@@ -116,7 +116,7 @@ class Owner(Protocol):
 
 
 class Raised(Exception):
-    """What generated code raised when it ran, told apart from an error of deriving or building it."""
+    """An exception of running generated code, as opposed to one of deriving or building it."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
@@ -125,11 +125,11 @@ class Raised(Exception):
 
 @dataclass(slots=True)
 class Parts:
-    """What a program is made into: all of it follows from the lowered function and the options."""
+    """The artifacts of a program: all of it follows from the lowered function and the options."""
 
     built: dict[str, Any] = field(default_factory=dict)
     compiled: dict[str, PythonSource] = field(default_factory=dict)
-    sources: dict[str, PythonSource] = field(default_factory=dict)  # by the names of their files
+    sources: dict[str, PythonSource] = field(default_factory=dict)  # by their file names
 
 
 @dataclass(eq=False)
@@ -141,13 +141,13 @@ class Program:
     abstracts: dict[str, Abstract]
     options: Options
     parts: Parts = field(default_factory=Parts)
-    disabled: frozenset[str] = field(default_factory=disabled_passes)  # optimizations that do not run for it
+    disabled: frozenset[str] = field(default_factory=disabled_passes)  # optimizations that are switched off for it
     last_used: float = 0.0
     places: Any = None  # see `runtime.signature_key.ArgumentBinder`
     repeated: dict[Form, Any] = field(default_factory=dict)  # see `runtime.fast_call.FastCall`
 
     def holds(self, arguments: dict[str, Any]) -> bool:
-        """Whether what was taken as constant (captured scalars, static integers) still has the same value."""
+        """Whether values that were assumed constant (captured scalars, static integers) are unchanged."""
         return self.lowered.holds(arguments)
 
     # ---- what is differentiated --------------------------------------------------------------------------------------
@@ -162,11 +162,11 @@ class Program:
         wrt = self.options.wrt
         chosen = (wrt,) if isinstance(wrt, int | str) else wrt
         if any(isinstance(item, int) and item >= len(names) for item in chosen):
-            chosen = self.owner.of_the_call(chosen)  # behind the parameters are only those of `*args`
+            chosen = self.owner.of_the_call(chosen)  # only those of `*args` come after the parameters
         found = []
         for item in chosen:
             if isinstance(item, str):
-                item = unicodedata.normalize("NFKC", item)  # as Python reads the names of arguments
+                item = unicodedata.normalize("NFKC", item)  # names of arguments are normalized as by Python
             if isinstance(item, int):
                 if not -len(names) <= item < len(names):
                     raise BadArgument(f"wrt={item}: the function has {len(names)} arguments.", "Count from 0.")
@@ -208,7 +208,7 @@ class Program:
         return self._once("templates", make)
 
     def _counted(self, template: Any, positions: dict[Var, int]) -> Any:
-        """A template with positions for leaves; what is not differentiated (options, integers) becomes None."""
+        """A template with positions for leaves; inactive values (options, integers) become None."""
         if isinstance(template, Struct):
             return replace(template, children=tuple(self._counted(child, positions) for child in template.children))
         var = self.lowered.param_of(template) if isinstance(template, Leaf) else None
@@ -230,7 +230,7 @@ class Program:
         return self._once("never returns", lambda: _never_returns(self.lowered.function.body[:-1]))
 
     def raises(self, error: Exception) -> bool:
-        """Whether a statement of the primal raises an exception of this kind and with this text, which is known."""
+        """Whether a statement of the primal raises an exception of this kind with this constant message."""
         return any(
             type(error) is stmt.exception
             and "".join(str(getattr(part, "value", "")) for part in stmt.message) == str(error)
@@ -269,7 +269,7 @@ class Program:
         return tuple(chosen)
 
     def active_results(self, *, scalar: bool) -> tuple[bool, ...]:
-        """Which returned values are differentiated; for a gradient there must be one, and it must be a number."""
+        """Which returned values are differentiated; for a gradient there must be one, and it must be a scalar."""
         last = self.lowered.function.body[-1]
         assert isinstance(last, Return)
         objective = self.objective
@@ -283,7 +283,7 @@ class Program:
                     last.origin or self.lowered.function.origin,
                 )
             if not isinstance(objective, Slot) or not _is_number(last.values[objective.index].type):
-                self.wrt_vars()  # integers in, integers out: the argument is what to change
+                self.wrt_vars()  # integers in, integers out: the argument is to blame
                 raise BadArgument(
                     f"{self.owner.function.__name__} does not return a float, so it has no gradient.",
                     "Return one number, or use vjp.",
@@ -295,7 +295,7 @@ class Program:
 
     @property
     def objective(self) -> Abstract:
-        """What is differentiated of the value: all of it, or the first of two."""
+        """The differentiated part of the value: all of it, or the first of two."""
         output = self.lowered.output
         if not self.options.has_aux:
             return output
@@ -309,16 +309,16 @@ class Program:
             )
         return output.children[0]
 
-    # ---- built parts -------------------------------------------------------------------------------------------------
+    # ---- built artifacts ---------------------------------------------------------------------------------------------
 
     def subject(self, call: str) -> Subject:
-        """What is differentiated, for the report of a fault."""
+        """The subject of the derivative, for the report of a fault."""
         if self.disabled:
             call = f"with tg.debug(disable={sorted(self.disabled)}):\n{textwrap.indent(call, '    ')}"
         return Subject(self.owner.function, self.owner.signature, self.abstracts, self.options.changed(), call)
 
     def boundary(self, stage: str, form: Form | None = None) -> Boundary:
-        """Where faults of what this program is made into become errors that say so."""
+        """The boundary where faults in these artifacts become internal errors."""
         call = _LOOKS.get(stage, CALLS["joint"]) if form is None else CALLS[form]
         return Boundary(stage, lambda: self.subject(call))
 
@@ -358,7 +358,7 @@ class Program:
 
     @property
     def tangent(self) -> Function:
-        """The program that computes tangents, and values only where they need them."""
+        """The program that computes tangents, and values only where the tangents need them."""
         count = sum(self.active_results(scalar=False))
 
         def make() -> Function:
@@ -383,7 +383,7 @@ class Program:
                 return self.tangent
 
     def outline(self, form: Form, *, wide: bool = False) -> Stages | Derived:
-        """The seeds of a reverse derivative, and what its forward sweep keeps."""
+        """The seeds of a reverse derivative, and the values that its forward sweep saves."""
         key = f"outline of {form} {wide}"
         found: Stages | Derived | None = self.parts.built.get(key)
         if found is None:
@@ -391,7 +391,7 @@ class Program:
         return found
 
     def _on_disk(self, form: Form, *, wide: bool) -> tuple[Place | None, Derived | None]:
-        """Where a program is kept, and the program if it is there."""
+        """The cache slot of a program, and the program if it is stored."""
 
         def look() -> tuple[Place | None, Derived | None]:
             if self.options.backend == "python" or not self.options.cache or _truncates(self.lowered.function):
@@ -411,18 +411,18 @@ class Program:
         return found
 
     def text(self, function: Function) -> PythonSource:
-        """The readable text."""
+        """The readable source."""
         routines = self.routines(function, compiled=False)
         with self.boundary("printing"):
             text = with_real_values(function)
             return self._kept(emit(text, modules=self.lowered.modules, header=self._header(), routines=routines))
 
     def compiled_text(self, function: Function, *, wide: bool = False) -> PythonSource:
-        """The text that numba gets; `wide` where an integer argument is too large for the usual one."""
+        """The source for numba; `wide` where an integer argument is too large for the usual one."""
         return self._kept(self._compiled_text(function, wide=wide))
 
     def _compiled_text(self, function: Function, *, wide: bool, stage: str = "") -> PythonSource:
-        """The text that numba gets, or what it is after some pass."""
+        """The source for numba, or its state after some pass."""
         with self.boundary("printing"), without_passes(self.disabled):
             programs: dict[str, Function] = {}
             with deep():
@@ -444,7 +444,7 @@ class Program:
             return emit(programs[stage], modules=modules, header=header, decorator=decorator, routines=routines)
 
     def stage_text(self, stages: Stages, stage: str) -> str:
-        """The derivative of `stages` as it is after some pass."""
+        """The derivative of `stages` after some pass."""
         if stage in LOOP_STAGES:
             return self._compiled_text(stages.joint, wide=False, stage=stage).text
         found: list[str] = []
@@ -479,12 +479,12 @@ class Program:
         return f"Generated by tapegen from {self.owner.function.__qualname__} (primal {self.lowered.digest})."
 
     def run(self, form: Form, arguments: list[Any]) -> tuple[Any, ...]:
-        """Run one of the programs, building it first if need be.
+        """Run one of the programs; build it first if necessary.
 
         Raises
         ------
         Raised
-            What the built program raises when it runs; an error of building is raised as it is.
+            If the built program raises when it runs; errors of building are raised as they are.
         """
         if watching():
             return self._watch(self.function(form), arguments)
@@ -515,7 +515,7 @@ class Program:
         return _called(self.parts.built[key], arguments, real=not self.is_complex)
 
     def _internal(self, fault: InternalError, form: Form) -> InternalError:
-        """A fault met while numba compiled, with what is known of the program."""
+        """An internal error while numba compiled, with the details of the program."""
         return internal_error(fault.__cause__ or fault, fault.stage, self.subject(CALLS[form]))
 
     def interpret(self, function: Function, arguments: list[Any]) -> tuple[Any, ...]:
@@ -539,7 +539,7 @@ class Program:
             ) from None
 
     def place(self, error: BaseException) -> tuple[Span | None, bool]:
-        """The user's place behind an error of generated code, and whether the backward sweep raised it."""
+        """The user's location of an error of generated code, and whether the backward sweep raised it."""
         for source in self.parts.sources.values():
             line = error_line(source, error.__traceback__)
             if line:
@@ -547,17 +547,17 @@ class Program:
         return None, False
 
     def loop_of_tape(self, error: BaseException, form: Form) -> Span | None:
-        """The loop whose tape does not fit into memory, if that is what an error says."""
+        """The loop whose tape does not fit into memory, if an error reports that."""
         for source in self.parts.sources.values():
             line = error_line(source, error.__traceback__) if isinstance(error, MemoryError) else 0
             if line:
                 target = source.text.splitlines()[line - 1].partition(" = ")[0].strip()
-                if target in {var.name for var in self.function(form).tapes}:  # made in front of its loop, or in it
+                if target in {var.name for var in self.function(form).tapes}:  # allocated before its loop, or in it
                     return next(filter(None, source.line_map[line:]), None)
         return None
 
     def growing_loops(self, form: Form, error: BaseException) -> list[Span]:
-        """The loops that grow the tape for which there is no room; of all tapes that grow, if that is not known."""
+        """The loops that grow the tape that does not fit; of all tapes that grow, if that is not known."""
         function = self.function(form)
         tapes = {tape.name for tape in function.tapes}
         found: dict[str, Span | None] = {}
@@ -585,7 +585,7 @@ class Program:
             return self._uncompiled(self.function(form), missing.reason, missing.span)
 
     def compiled_source(self, form: Form, *, wide: bool) -> PythonSource:
-        """The text that numba gets for one of the programs: from the disk, or derived and kept there."""
+        """The source for numba of one of the programs: from the disk cache, or derived and stored there."""
         place, stored = self._on_disk(form, wide=wide)
         if stored is not None:
             return self._kept(stored.source)
@@ -606,7 +606,7 @@ class Program:
         return build_python(self.text(function), [tape.name for tape in function.tapes])
 
     def warn_uncompiled(self, function: Function, reason: str, span: Span | None) -> None:
-        """Say what has no compiled form: once, however many texts a function becomes."""
+        """Report what cannot be compiled: once, for all generated sources of a function."""
         where = f"{span.file}:{span.line}: " if span is not None else ""
         message = f"{where}{reason.rstrip('.')}; the generated Python of {function.name} runs uncompiled"
         if (reason, span) not in self.owner.uncompiled:
@@ -615,7 +615,7 @@ class Program:
 
 
 def _grown_in(body: Block, tapes: Set[str], around: For | While | None, found: dict[str, Span | None]) -> None:
-    """Note for each tape that grows the loop to blame: the outermost one that need not end, or the outermost one."""
+    """Note the loop to blame for each growing tape: the outermost one that may not end, or the outermost one."""
     for stmt in body:
         match stmt:
             case Assign((Var(name),), Call(intrinsics.grown)) | Effect(Call(intrinsics.append, (Var(name), *_))) if (
@@ -638,23 +638,23 @@ def _truncates(function: Function) -> bool:
 
 
 def _place(source: PythonSource, line: int) -> tuple[Span | None, bool]:
-    """The user's place behind a line, and whether it belongs to the backward sweep."""
+    """The user's location of a line, and whether it belongs to the backward sweep."""
     before = source.text.splitlines()[:line]
     backward = source.entry.endswith("_pullback") or any(BACKWARD in text for text in before)
     while backward and line > 1 and source.origin(line) is None and BACKWARD not in before[line - 1]:
-        line -= 1  # the user's statement stands as a comment on the lines that belong to it; helpers have none
+        line -= 1  # the user's statement is a comment on the lines that belong to it; helpers have none
     return source.origin(line), backward
 
 
 def _called(built: Callable[..., Any], arguments: list[Any], *, real: bool) -> tuple[Any, ...]:
-    """The results of a built program; of `real` ones none may have become complex."""
+    """The results of a built program; none of the `real` ones may have become complex."""
     try:
         if isinstance(built, FunctionType):
             with np.errstate(all="ignore"):
                 values = built(*arguments)
-        else:  # compiled code does not ask for NumPy's error handling
+        else:  # compiled code does not consult NumPy's error handling
             values = built(*arguments)
-    except (TapegenError, CacheWarning):  # of compiling, which the first call does
+    except (TapegenError, CacheWarning):  # of compiling, at the first call
         raise
     except Exception as error:
         raise Raised(error) from error

@@ -1,4 +1,4 @@
-"""A fault of tapegen as a Python file that shows it again: the user's function, arguments like his, and the call."""
+"""Reproducers of internal errors: a Python file with the user's function, similar arguments, and the call."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from tapegen.ir.protocols import is_opaque, mark_of
 from tapegen.ir.types import Array, Scalar
 
 _LARGEST = 64
-"""Elements of an array that is written out; of others the shape is kept."""
+"""Maximal size of an array that is printed in full; of others the shape is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What tapegen was asked for.
+    """The request to tapegen.
 
     Attributes
     ----------
@@ -39,11 +39,11 @@ class Subject:
     signature : Signature
         Its parameters.
     arguments : mapping
-        What these are given: values, or what the compiler is told of them.
+        Their arguments: values, or the types that the compiler was given.
     options : mapping
         Keywords of `differentiable`.
     call : str
-        What leads to the fault, with `f` for the differentiable function, and `args` and `kwargs` for its arguments.
+        The call that leads to the fault; `f` is the differentiable function, `args` and `kwargs` its arguments.
     """
 
     function: FunctionType
@@ -60,7 +60,7 @@ def written_reproducer(subject: Subject, stage: str, error: BaseException) -> st
         compile(text, "reproducer.py", "exec")
         path = Path(tempfile.mkdtemp(prefix="tapegen-")) / "reproducer.py"
         path.write_text(text, encoding="utf-8")
-    except Exception:  # the error itself says more than what could be said of this
+    except Exception:  # the error itself is more useful than a failure here
         return ""
     return str(path)
 
@@ -92,7 +92,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def concrete(value: Any) -> Any:
-    """A value like the one that an abstract argument stands for."""
+    """A value of the type of an abstract argument."""
     if isinstance(value, StaticValue):
         return value.value
     if isinstance(value, Struct):
@@ -111,7 +111,7 @@ def concrete(value: Any) -> Any:
 
 
 def _numbers(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    """Different numbers between 0 and 1, or integers that are valid as indices."""
+    """Different values between 0 and 1, or integers that are valid as indices."""
     count = int(np.prod(shape, dtype=np.int64))
     if dtype.kind not in "fc":
         return np.zeros(shape, dtype)
@@ -135,7 +135,7 @@ class _Writer:
         self._kept: list[Any] = []
 
     def function(self, function: FunctionType) -> str:
-        """Write out a function, and what it reads; its name."""
+        """Write the definition of a function, and what it refers to; return its name."""
         if id(function) in self._done:
             return self._done[id(function)]
         found = locate(function)
@@ -242,7 +242,7 @@ class _Writer:
         return self._done[id(cls)]
 
     def _names(self, node: ast.AST, known: Mapping[str, Any], own: str) -> None:
-        """Define what a text reads of what is around it."""
+        """Define the free variables of a source."""
         read = {part.id: None for part in ast.walk(node) if isinstance(part, ast.Name)}
         for name in read:
             if name == own or name not in known:
@@ -257,7 +257,7 @@ class _Writer:
             self._kept.append(key)
             try:
                 text = self.value(value)
-            except Exception:  # the file is of use all the same, if this value is not needed
+            except Exception:  # the file is still useful if this value is not needed
                 text = "None"
                 self.definitions.append(f"# in the place of a value of type {type(value).__name__}:")
             if text != name:
@@ -273,7 +273,7 @@ class _Writer:
         return f"{module}.{qualname}"
 
     def _is_own(self, module: str) -> bool:
-        """Whether a module is the user's, so that its text is copied and not imported."""
+        """Whether a module is the user's, so that its source is copied and not imported."""
         if module == self.home:
             return True
         file = getattr(sys.modules.get(module), "__file__", None)
@@ -297,7 +297,7 @@ _INSTALLED = tuple({sysconfig.get_paths()[kind] for kind in ("stdlib", "platstdl
 
 
 def is_installed(file: str) -> bool:
-    """Whether a file belongs to Python, to a package that is installed, or to tapegen."""
+    """Whether a file belongs to Python, to an installed package, or to tapegen."""
     return file.startswith(("<frozen ", *_INSTALLED, PACKAGE))
 
 
@@ -318,7 +318,7 @@ def _undecorated(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.FunctionDe
 
 
 def _is_text_of(text: str, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a text is the definition without its decorators."""
+    """Whether a source is the definition without its decorators."""
     try:
         (found,) = ast.parse(text).body
     except (SyntaxError, ValueError):

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic file writes: files appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def publish(path: Path, data: bytes, mode: int | None = None) -> None:
     path : Path
         The file.
     data : bytes
-        What it shall hold.
+        Its contents.
     mode : int, optional
         Its permissions; by default those that a new file gets.
 
     Raises
     ------
     OSError
-        If it cannot be written, or something else than a file is there (a device, a directory).
+        If it cannot be written, or if the path is not a regular file (a device, a directory).
     """
     if os.path.lexists(path) and not (path.is_file() or path.is_symlink()):
         raise OSError(errno.EEXIST, "this is no file", str(path))

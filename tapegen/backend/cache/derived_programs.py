@@ -1,7 +1,7 @@
-"""Derived programs on disk: the text that numba gets, the way back to the user's lines, and what callers must know.
+"""Cache entries of derived programs: the source for numba, the map to the user's lines, and what callers must know.
 
 A second process that lowers the same function for the same types need not derive it.  The key is the lowered program
-itself, with everything that deriving and printing read besides.
+itself, with everything else that deriving and printing read.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Derived:
     Attributes
     ----------
     source : PythonSource
-        The text.
+        The source.
     seeds, kept : tuple of Var
-        Cotangents among its parameters; what a forward sweep returns for its pullback.
+        Cotangents among its parameters; the values that a forward sweep saves for its pullback.
     """
 
     source: PythonSource
@@ -39,14 +39,14 @@ class Derived:
 
 
 class Place:
-    """Where one derived program is kept.
+    """The cache slot of one derived program.
 
     Parameters
     ----------
     lowered : Function
         The program that it is derived from.
     parts : sequence of str
-        Everything else that it depends on.
+        Everything else that the derived program depends on.
     """
 
     def __init__(self, lowered: Function, parts: Sequence[str]) -> None:
@@ -65,11 +65,11 @@ class Place:
             return None
         try:
             return self._decoded(json.loads(data))
-        except (ValueError, LookupError, TypeError):  # an entry of the right key that says something else
+        except (ValueError, LookupError, TypeError):  # an entry with the right key but other contents
             return None
 
     def save(self, derived: Derived) -> None:
-        """Keep the program, if it can be."""
+        """Store the program, if possible."""
         kept = store()
         if kept is None or self.key is None:
             return
@@ -90,7 +90,7 @@ class Place:
         spans: dict[Span, int] = {}
         lines = [None if span is None else spans.setdefault(span, len(spans)) for span in source.line_map]
         coded = [self.places.coded(span) for span in spans]
-        if len(self.places.files) > self.files:  # a file that the key does not speak of
+        if len(self.places.files) > self.files:  # a file that the key does not cover
             raise NoDigest
         return {
             "text": source.text,
@@ -124,19 +124,19 @@ class Place:
 
 
 def _rules() -> list[str]:
-    """The rules that are there, by name; what deriving gives may depend on any of them.
+    """The loaded rules, by name; the result of deriving may depend on any of them.
 
     Raises
     ------
     NoDigest
-        If users have registered some.
+        If users have registered rules.
     """
     found = []
     for rule in all_rules():
         home = str(getattr(rule.body or rule.pushforward, "__module__", "tapegen"))
         if home.partition(".")[0] != "tapegen":
             raise NoDigest
-        if home != "tapegen.rules.scipy.special":  # they come when SciPy is imported
+        if home != "tapegen.rules.scipy.special":  # they are loaded when SciPy is imported
             found.append(f"{getattr(rule.func, '__module__', '')}.{getattr(rule.func, '__name__', '')}:{rule.kind}")
     return sorted(found)
 

@@ -1,10 +1,9 @@
-"""Machine code that numba has made, on disk and back.
+"""Cache entries of machine code that numba has compiled.
 
 Entries hold the object code of one function for one combination of argument types, with the numba types that describe
-it.  numba names the functions it compiles by counting them, so code of two processes may use one name for different
-functions.  In an entry only the function itself can be seen from outside, under names that are made of its key: one for
-Python, one for compiled code that calls it.  That code takes in a copy where the function is small enough to become a
-part of its callers, which numba does with functions of any size.
+it.  numba numbers the functions it compiles, so code of two processes may use one name for different functions.  In an
+entry only the function itself is externally visible, under names derived from its key: one for Python, one for compiled
+callers.  Those inline a copy of it where the function is small enough, which numba does with functions of any size.
 """
 
 # mypy: disable-error-code="no-untyped-call, call-arg, attr-defined"
@@ -33,21 +32,21 @@ from tapegen.backend.printer.source import PythonSource
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
 _PLAIN = (types.Array, types.Integer, types.Float, types.Boolean, types.Complex, types.List, types.BaseTuple)
-_INLINED = 200  # instructions; LLVM makes larger functions no part of their callers, but would compile the copy
-_IDLE = ("THREAD", "CACHE", "DUMP", "DEBUG", "WARN", "COLOR")  # settings that do not change code
+_INLINED = 200  # instructions; LLVM does not inline larger functions, but would compile the copy
+_IDLE = ("THREAD", "CACHE", "DUMP", "DEBUG", "WARN", "COLOR")  # settings that do not affect code
 
 _loaded: dict[str, Any] = {}
 
 
 class KeptCode(NullCache):
-    """What a dispatcher of numba asks before it compiles, and gives the result to.
+    """The interface that a numba dispatcher queries before it compiles, and passes the result to.
 
     Parameters
     ----------
     source : PythonSource
-        The text of the dispatcher.
+        The source of the dispatcher.
     from_start : bool
-        How it is compiled, see `build_numba`.
+        How the source is compiled, see `build_numba`.
     """
 
     def __init__(self, source: PythonSource, from_start: bool) -> None:
@@ -67,7 +66,7 @@ class KeptCode(NullCache):
         return _loaded[key]
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled function."""
+        """Store a compiled function."""
         if not _is_small(data.library.get_function(data.fndesc.llvm_func_name)):
             data.library._shared_module = _empty_module(data.target_context, data.library.name)
         kept, key = store(), self._key(sig, data.target_context)
@@ -159,7 +158,7 @@ def _rebuilt(data: bytes, key: str, target_context: Any) -> Any:
     """A compile result from bytes; None if they cannot be used in this process."""
     try:
         code, copied, entry, own, environments, outside, signature, descriptor = _Reader(io.BytesIO(data)).load()
-    except Exception:  # whole, but not what is expected: as good as nothing
+    except Exception:  # complete, but not what is expected: treated as a miss
         return None
     target_context.refresh()
     if any(llvm.address_of_symbol(name) is None for name in outside):
@@ -201,21 +200,21 @@ def _rebuilt(data: bytes, key: str, target_context: Any) -> Any:
 
 
 def _is_small(function: Any) -> bool:
-    """Whether a function may become a part of those that call it."""
+    """Whether a function may be inlined into its callers."""
     instructions = (instruction for block in function.blocks for instruction in block.instructions)
     return len(list(itertools.islice(instructions, _INLINED + 1))) <= _INLINED
 
 
 def _empty_module(target_context: Any, name: str) -> Any:
-    """Nothing for callers to take in: they call the function by its name."""
+    """No code for callers to inline: they call the function by its name."""
     return llvm.parse_assembly(str(target_context.codegen()._create_empty_module(name)))
 
 
 class _Reader(pickle.Unpickler):
-    """Reads descriptions of types, and refuses to make anything else."""
+    """Unpickles descriptions of types, and refuses to create anything else."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """A class or function that descriptions of types are made of."""
+        """A class or function that descriptions of types consist of."""
         package = module.partition(".")[0]
         known = package == "numba" and module.startswith(("numba.core.t", "numba.core.funcdesc", "numba.np.types"))
         if known or (module, name) in _READABLE:

@@ -1,8 +1,8 @@
-"""Entries on disk: one file per key, in a directory that only the user can write.
+"""Content-addressed disk store: one file per key, in a directory that only the user can write.
 
-A key is a hash of all that the contents depend on, so an entry never becomes wrong; whatever is damaged, foreign or
-missing is a miss.  Entries appear whole, by renaming; two writers of one key write the same.  Nothing here raises: what
-goes wrong is said once, as a `CacheWarning`, and the program goes on without.
+A key is a hash of all that the contents depend on, so an entry never becomes stale; damaged, foreign or missing
+entries are misses.  Entries appear complete, by renaming; two writers of one key write the same.  Nothing here raises:
+failures are reported once, as a `CacheWarning`, and the program continues without the cache.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ SWITCH = "TAPEGEN_CACHE"
 """Environment variable: `0` turns the cache off."""
 
 FOLDER = "TAPEGEN_CACHE_DIR"
-"""Environment variable: the directory, in the place of the user's cache home."""
+"""Environment variable: the directory, instead of the user's cache home."""
 
 LIMIT = "TAPEGEN_CACHE_MB"
-"""Environment variable: the most megabytes that entries may take (default 512)."""
+"""Environment variable: the maximal size of all entries in megabytes (default 512)."""
 
 _MAGIC = b"tapegen entry 1\n"
 _HEAD = len(_MAGIC) + 32 + 32
 _LARGEST = 2**28
-_ABANDONED = 3600.0  # seconds after which the unfinished file of a writer that has been killed is deleted
+_ABANDONED = 3600.0  # seconds after which the unfinished file of a killed writer is deleted
 
 
 _STARTED = time.time()
 
 
 class Unusable(Exception):
-    """Why a directory is not used."""
+    """The reason why a directory is not used."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Store:
         self._warned = False
 
     def load(self, key: str) -> bytes | None:
-        """What was saved under a key; None if there is nothing that is certainly that."""
+        """The contents stored under a key; None if there is no valid entry."""
         path = self.folder / key
         try:
             if not os.path.lexists(path):
@@ -85,23 +85,23 @@ class Store:
         if text[:_HEAD] != _head(key, payload):
             raise Unusable("it is damaged")
         with contextlib.suppress(OSError):
-            os.utime(path)  # the least recently used go first
+            os.utime(path)  # the least recently used are deleted first
         return payload
 
     def save(self, key: str, payload: bytes) -> None:
-        """Keep an entry, unless that is not possible."""
+        """Store an entry, unless that is not possible."""
         if len(payload) > _LARGEST - _HEAD:
             return
         try:
             self._make_folder()
-            with contextlib.suppress(FileNotFoundError):  # somebody deletes all at this moment
+            with contextlib.suppress(FileNotFoundError):  # another process deletes all entries at this moment
                 self._publish(key, payload)
         except (Unusable, OSError, MemoryError) as error:
             self._warn(f"{self.folder}: {error}")
 
     def _publish(self, key: str, payload: bytes) -> None:
-        """Make a file that appears whole."""
-        # no number of a process: in containers, and on machines that share a disk, the next one has that of the dead
+        """Create a file that appears complete."""
+        # not the number of a process: in containers, and on shared disks, a later process may have the same
         temporary = self.folder / f".{key[:16]}-{os.urandom(8).hex()}"
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
@@ -128,7 +128,7 @@ class Store:
         return self.entries()
 
     def clear(self) -> int:
-        """Delete all entries, and unfinished ones; returns how many."""
+        """Delete all entries, and unfinished ones; return how many."""
         try:
             self._check_folder()
         except FileNotFoundError:
@@ -151,7 +151,7 @@ class Store:
             self._check_folder()
 
     def _check_folder(self) -> None:
-        """Raise unless nobody else can put anything where entries are."""
+        """Raise if anyone else can write where entries are."""
         found = os.lstat(self.folder)
         if not stat.S_ISDIR(found.st_mode):
             raise Unusable("it is no directory")
@@ -159,7 +159,7 @@ class Store:
             raise Unusable("it belongs to another user")
         if found.st_mode & 0o022:
             raise Unusable("others can write into it")
-        real = Path(os.path.realpath(self.folder.parent))  # a link may lead to where others write
+        real = Path(os.path.realpath(self.folder.parent))  # a link may point to a directory where others write
         for parent in dict.fromkeys((*self.folder.parents, real, *real.parents)):
             if _others_write_into(os.stat(parent)):
                 raise Unusable(f"others can write into {parent}")
@@ -176,9 +176,9 @@ class Store:
             return
 
     def _prune(self, newest: str) -> None:
-        """Delete what was not used for the longest time, when there is too much.
+        """Delete the least recently used entries if the size exceeds the limit.
 
-        That may be an unfinished file, whose writer then keeps nothing.
+        An unfinished file may be deleted too; its writer then stores nothing.
         """
         total, entries = 0, []
         for each in self._files():
@@ -212,9 +212,9 @@ def _is_ours(name: str) -> bool:
 
 
 def _others_write_into(found: os.stat_result) -> bool:
-    """Whether another user can put something else in the place of what a directory holds.
+    """Whether another user can replace the contents of a directory.
 
-    Where a directory is sticky, as `/tmp` is, only owners rename.
+    In a sticky directory, such as `/tmp`, only owners rename.
     """
     if found.st_mode & stat.S_ISVTX:
         return False
@@ -223,7 +223,7 @@ def _others_write_into(found: os.stat_result) -> bool:
 
 @functools.cache
 def _is_of_user_alone(group: int) -> bool:
-    """Whether a group is the one that many systems make for each user, so that who may write with it is the user."""
+    """Whether a group is the private group that many systems create for each user, so that only the user is in it."""
     import grp
     import pwd
 
@@ -257,7 +257,7 @@ _homeless: list[bool] = []
 
 
 def store() -> Store | None:
-    """The directory of the user, as the environment says now; None if the cache is off or there is no home."""
+    """The directory of the user, according to the environment; None if the cache is off or there is no home."""
     if switched_off():
         return None
     folder = cache_folder()
@@ -272,12 +272,12 @@ def store() -> Store | None:
 
 
 def switched_off() -> bool:
-    """Whether the environment says that nothing is kept."""
+    """Whether the environment switches the cache off."""
     return os.environ.get(SWITCH, "").strip().lower() in ("0", "off", "no", "false")
 
 
 def cache_folder() -> Path | None:
-    """Where entries are."""
+    """The directory of the entries."""
     given = os.environ.get(FOLDER)
     if given:
         return Path(os.path.abspath(given))
@@ -289,7 +289,7 @@ def cache_folder() -> Path | None:
 
 
 def size_limit() -> int:
-    """The most bytes that entries may take."""
+    """The maximal size of all entries in bytes."""
     text = os.environ.get(LIMIT, "")
     return int(text) * 2**20 if text.isdecimal() else 512 * 2**20
 
@@ -298,7 +298,7 @@ def size_limit() -> int:
 
 
 def key_of(*parts: str | bytes) -> str:
-    """A hash of parts, and of the versions of everything that makes code."""
+    """A hash of parts, and of the versions of everything that affects code."""
     digest = hashlib.sha256(base())
     for part in parts:
         data = part.encode(errors="surrogatepass") if isinstance(part, str) else part
@@ -308,7 +308,7 @@ def key_of(*parts: str | bytes) -> str:
 
 @functools.cache
 def base() -> bytes:
-    """What every entry depends on: this package, Python, and the packages below."""
+    """What every entry depends on: this package, Python, and the packages it uses."""
     import platform
 
     import llvmlite
@@ -326,7 +326,7 @@ def base() -> bytes:
         with open(path, "rb") as file:
             digest.update(f"{path[len(PACKAGE) :]}\n".encode() + hashlib.sha256(file.read()).digest())
     if any(os.stat(path).st_mtime > _STARTED for path in files):
-        digest.update(os.urandom(32))  # what runs here is not what the files hold by now
+        digest.update(os.urandom(32))  # the running code is not that of the files any more
     return digest.digest()
 
 

@@ -1,17 +1,17 @@
 """Machine code: all contact with numba and LLVM.
 
-* `patches` - which of numba's internals are replaced, with self-tests and a switch
+* `patches` - the patches of numba's internals, with self-tests and a switch
 * `build` - generated source as callables
 * `compiler` - the numba compiler pipeline, with errors that name their line
-* `overloads` - overloads that numba resolves by asking us
-* `liveness` - liveness of names in numba's IR
-* `register_promotion` - names as SSA values instead of stack slots
+* `overloads` - overloads that numba resolves through callbacks
+* `liveness` - liveness of variables in numba's IR
+* `register_promotion` - variables as SSA values instead of stack slots
 * `range_loops` - loops over `range(n)` in few instructions
 * `list_operations` - outlined list operations
 * `allocation` - array allocation
 * `alias_scopes` - `alias.scope` and `noalias` metadata
 * `two_tier_optimization` - reduced optimization of long functions
 * `memory_limit` - how much memory a call may take
-* `code_memory` - what LLVM keeps of a program that is no longer used
+* `code_memory` - memory that LLVM keeps for programs that are no longer used
 * `library` - calls of BLAS, LAPACK, FFT and special functions
 """

@@ -1,10 +1,10 @@
-"""Which arrays of compiled code share no memory, as the optimizer is told.
+"""`alias.scope` and `noalias` metadata: the optimizer is told which arrays of compiled code do not alias.
 
-numba says nothing of it, so that LLVM reads an element anew after every store into any other array, and compares the
-ends of all arrays of a loop before it takes vector instructions - or takes none, where there are more than a few.  In
-generated text arrays come into being in four ways: as arguments, which do not overlap where one of them is written; as
-new arrays; as parts of others; and out of containers.  So two names share memory only if the one is made of the other,
-at however many removes.
+numba emits none, so that LLVM reloads an element after every store into any other array, and compares the ends of all
+arrays of a loop before it vectorizes - or does not vectorize, where there are more than a few.  In generated source
+arrays come from four sources: arguments, which do not overlap where one of them is written; new arrays; views of
+others; and items of containers.  So two variables share memory only if one is derived from the other, in any number of
+steps.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -21,21 +21,21 @@ from numba.core import ir, types
 from tapegen.backend.numba.library.matrix_products import product, solve
 
 _MOST = 64
-"""Arrays about which something is said; each access names all others."""
+"""Arrays that get metadata; each access names all others."""
 
 _NEW = frozenset({product, solve, np.copy, np.empty_like, np.zeros_like, np.ones_like, np.full_like})
 """Functions whose result shares no memory with their arguments."""
 
 
 def alias_groups(func_ir: Any, typemap: Mapping[str, Any]) -> dict[str, str]:
-    """The names of arrays that are indexed, each with one that stands for all names which may share memory with it.
+    """The variables of arrays that are indexed, each with the representative of its alias set.
 
     Parameters
     ----------
     func_ir : numba.core.ir.FunctionIR
-        A function in numba's form.
+        A function in numba's IR.
     typemap : mapping of str to numba type
-        Its variables.
+        The types of its variables.
     """
     leader: dict[str, str] = {}
 
@@ -58,7 +58,7 @@ def alias_groups(func_ir: Any, typemap: Mapping[str, Any]) -> dict[str, str]:
         for stmt in block.body:
             if isinstance(stmt, ir.Assign):
                 if stmt.target.name in leaving and _is_moved(stmt.value):
-                    continue  # nobody in the function takes the results apart again
+                    continue  # nothing in the function unpacks the results again
                 target = places([stmt.target])
                 read = places(_read(stmt.value))
                 if isinstance(stmt.value, ir.Expr) and stmt.value.op in ("getitem", "static_getitem"):
@@ -68,7 +68,7 @@ def alias_groups(func_ir: Any, typemap: Mapping[str, Any]) -> dict[str, str]:
                 if target and not _makes_new(stmt.value, typemap):
                     join([*target, *read])
                 elif any(not isinstance(typemap[name], types.Array | types.BoundFunction) for name in read):
-                    join(read)  # a container may keep what it is given
+                    join(read)  # a container may keep a reference to its items
             elif isinstance(stmt, ir.SetItem | ir.StaticSetItem) and _is_array(typemap[stmt.target.name]):
                 indexed[stmt.target.name] = None
             else:
@@ -78,7 +78,7 @@ def alias_groups(func_ir: Any, typemap: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _leaving(func_ir: Any) -> set[str]:
-    """Names of values that are returned, and of nothing else."""
+    """Variables that are returned, and have no other use."""
     readers: dict[str, list[Any]] = {}
     for block in func_ir.blocks.values():
         for stmt in block.body:
@@ -112,7 +112,7 @@ def _is_array(type_: Any) -> bool:
 
 
 def _is_plain(type_: Any) -> bool:
-    """Whether a value holds no memory that others may write."""
+    """Whether a value holds no memory that can be written elsewhere."""
     if isinstance(type_, types.BaseTuple):
         items: Any = type_
         return all(map(_is_plain, items))
@@ -129,7 +129,7 @@ _PLAIN = (
 
 
 def _makes_new(value: Any, typemap: Mapping[str, Any]) -> bool:
-    """Whether the value is an array that nothing else refers to."""
+    """Whether the value is an array that has no other reference."""
     if not isinstance(value, ir.Expr) or value.op != "call":
         return False
     func = typemap[value.func.name]
@@ -139,16 +139,16 @@ def _makes_new(value: Any, typemap: Mapping[str, Any]) -> bool:
 
 
 class Scopes:
-    """What is said about the accesses of one function.
+    """The metadata of the accesses of one function.
 
     Parameters
     ----------
     module : llvmlite.ir.Module
-        Where the function is.
+        The module of the function.
     name : str
-        A name for the function that no other one has.
+        A unique name for the function.
     groups : mapping of str to str
-        Arrays by groups that share no memory (`alias_groups`).
+        Arrays by alias sets that share no memory (`alias_groups`).
     """
 
     def __init__(self, module: Module, name: str, groups: Mapping[str, str]) -> None:
@@ -164,7 +164,7 @@ class Scopes:
             self._metadata[group] = module.add_metadata([scopes[group]]), module.add_metadata(others)
 
     def mark(self, instruction: Any, array: str) -> None:
-        """Say which array an instruction accesses."""
+        """Attach metadata to an instruction that accesses an array."""
         if isinstance(instruction, LoadInstr | StoreInstr) and (found := self._metadata.get(self.groups[array])):
             own, others = found
             instruction.set_metadata("alias.scope", own)

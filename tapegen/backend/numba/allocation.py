@@ -1,7 +1,7 @@
-"""New arrays in compiled code, written in place of each `np.empty` and `np.zeros`.
+"""Array allocation in compiled code, inlined for each `np.empty` and `np.zeros`.
 
-numba compiles a function of its own for every kind of argument of these two, and three more for zeros.  Generated text
-makes many arrays of many kinds, and that took a tenth of the time of its compilation.
+numba compiles a separate function for every combination of argument types of these two, and three more for zeros.
+Generated source allocates many arrays of many types, and that took a tenth of the compile time.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -26,7 +26,7 @@ from tapegen.backend.numba.library import matrix_products
 
 
 def _typed(shape: Any, dtype: Any, given: tuple[Any, ...], make: Any) -> Any:
-    """The types of a call, and how it is written out; None if it has none, as of NumPy's own function."""
+    """The types of a call, and its inlined code; None if there is none, as for NumPy's own function."""
     item, rank = types.float64 if dtype is None else parse_dtype(dtype), parse_shape(shape)
     return None if item is None or rank is None else (types.Array(item, rank, "C")(*given), make)
 
@@ -34,7 +34,7 @@ def _typed(shape: Any, dtype: Any, given: tuple[Any, ...], make: Any) -> Any:
 def _made(context: Any, builder: IRBuilder, sig: Signature, args: Any, *, is_tape: bool = False) -> Any:
     kind, shapes = _parse_empty_args(context, builder, sig, args)
     array = _empty_nd_impl(context, builder, kind, shapes)
-    size = builder.mul(array.itemsize, array.nitems)  # it has been looked at for overflow
+    size = builder.mul(array.itemsize, array.nitems)  # it has been checked for overflow
     least = size.type(0 if is_tape else memory_limit.LARGE)
     with builder.if_then(builder.icmp_unsigned(">=", size, least), likely=is_tape):
         fits = memory_limit.has_room(builder, size, is_tape=is_tape)
@@ -101,11 +101,11 @@ _WRITTEN: dict[tuple[str, int], Any] = {
     ("dot", 2): matrix_products.product,
     ("linalg.solve", 2): matrix_products.solve,
 }
-"""By the name in NumPy and the number of arguments."""
+"""By the NumPy name and the number of arguments."""
 
 
 def _name_in_numpy(func_ir: Any, var: Any) -> str:
-    """How NumPy calls what a variable holds."""
+    """The NumPy name of the function that a variable holds."""
     definition = guard(get_definition, func_ir, var)
     if isinstance(definition, ir.Expr) and definition.op == "getattr":
         owner = guard(get_definition, func_ir, definition.value)
@@ -116,7 +116,7 @@ def _name_in_numpy(func_ir: Any, var: Any) -> str:
 
 
 _GROWS = re.compile(r"grown(_\d+d)?(_\d+)?")
-"""The functions of a text that make tapes longer, see `helpers.Helpers.grown`."""
+"""The functions of a source that grow tapes, see `printer.helper_functions`."""
 
 
 def _calls_growth(func_ir: Any, var: Any) -> bool:
@@ -127,7 +127,7 @@ def _calls_growth(func_ir: Any, var: Any) -> bool:
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class NewArrays(FunctionPass):
-    """Calls of `np.empty`, `np.zeros` and a few others become those of functions of our own."""
+    """Replaces calls of `np.empty`, `np.zeros` and a few others by calls of functions of our own."""
 
     _name = "new_arrays"
 
@@ -154,7 +154,7 @@ class NewArrays(FunctionPass):
         return found or has_tapes
 
     def _begin(self, func_ir: Any) -> None:
-        """Say at the start of a function that its tapes are new."""
+        """Report at the start of a function that its tapes are new."""
         block = func_ir.blocks[min(func_ir.blocks)]
         scope, loc = block.scope, block.loc
         function, done = (scope.redefine("$begin_tapes", loc) for _ in range(2))

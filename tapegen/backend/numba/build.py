@@ -1,15 +1,15 @@
-"""Generated text as callables: plain Python, or machine code by numba.
+"""JIT build: generated source as callables, plain Python or machine code by numba.
 
-All contact with numba is in this package.  What its code does differently from NumPy and Python, and what the
-text it gets must therefore avoid (numba 0.68):
+All contact with numba is in this package.  The differences between its code and NumPy or Python, which generated source
+must therefore avoid (numba 0.68):
 
 * `np.add.at`, `a[...] += e` on a 0-d array (`a[()] += e` works), `[]` that nothing is appended to: not compiled at all;
-* `x.T.reshape(n)` and other reshapes of arrays that are not contiguous: refused by numba only when run;
+* `x.T.reshape(n)` and other reshapes of arrays that are not contiguous: refused by numba at run time only;
 * with `error_model="numpy"`: `1 // 0` and `1 % 0` are 0 and `1.0 / 0.0` is inf; with either model `2 ** -1` is 0 and
   integers wrap around;
 * `np.zeros_like(x.T)`, `x.copy()` of an array in Fortran order: C order;
-* `IndexError` says "index is out of bounds" and no more;
-* globals and closure cells are read once, when compiling.
+* the message of `IndexError` is "index is out of bounds" only;
+* globals and closure cells are read once, at compile time.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ from tapegen.ir.types import Array, Scalar, Type
 building = global_compiler_lock
 """Held by the one thread that derives or compiles.
 
-It is numba's own lock: while numba compiles it may ask for derivatives, and deriving may ask numba to compile, so there
-must not be two.  A process is forked between two compilations, never in one, where the child would wait for ever.
+It is numba's own lock: while numba compiles it may ask for derivatives, and deriving may ask numba to compile, so two
+locks could deadlock.  A process is forked between two compilations, never during one, or the child would wait for ever.
 """
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=building.acquire, after_in_parent=building.release, after_in_child=building.release)
@@ -62,27 +62,27 @@ DISABLED = "NUMBA_DISABLE_JIT is set, so that numba compiles nothing."
 
 
 def compiles() -> bool:
-    """Whether numba compiles at all: where its own switch is off, it hands back the Python functions it is given."""
+    """Whether numba compiles at all: if its own switch is off, it returns the Python functions unchanged."""
     return not numba.config.DISABLE_JIT  # type: ignore[attr-defined]  # it is set from the environment
 
 
 def decorator_text(*, fastmath: bool = False) -> str:
-    """The decorator under which compiled text keeps NumPy's meaning.
+    """The decorator under which compiled source keeps NumPy's semantics.
 
-    Without numba's own bounds checks: the text itself holds those that are needed (`transform.nests`), few of them in
-    inner loops, which keeps these fit for vector instructions and halves the time of compilation.
+    numba's own bounds checks are off: the source itself contains those that are needed (`tapegen.loops`), few of them
+    in inner loops, which keeps these vectorizable and halves the compile time.
 
     Parameters
     ----------
     fastmath : bool
-        Whether sums may be reordered and NaN and infinity be taken not to occur.
+        Whether sums may be reordered and NaN and infinity be assumed not to occur.
     """
     options = ['error_model="numpy"', *(["fastmath=True"] if fastmath else [])]
     return f"njit({', '.join(options)})"
 
 
 def refuse_long(source: PythonSource) -> None:
-    """Raise CompileLimit for a text that numba would work on for minutes."""
+    """Raise CompileLimit for a source that numba would compile for minutes."""
     count = source.text.count("\n")
     if count > LINES:
         reason = f"The code of {source.entry} has {count} lines; more than {LINES} take minutes to compile."
@@ -90,39 +90,40 @@ def refuse_long(source: PythonSource) -> None:
 
 
 _inlined: dict[str, Any] = {}
-"""Functions that become part of their callers, by their text: compiled once, whichever programs hold that text."""
+"""Functions that are inlined into their callers, by source: compiled once for all programs that contain the source."""
 
 _LARGEST_IN_HEAP = 2**25 - 2**16
-"""Just below the largest size from which glibc learns (32 MB)."""
+"""Just below the largest block size to which glibc adapts (32 MB)."""
 
 
 @functools.cache
 def _keep_memory() -> None:
-    """Let memory that a call frees serve the next one.
+    """Let the allocator keep memory that a call frees for the next call.
 
-    Tapes and cotangents are allocated in each call.  glibc gives large blocks back to the system, and taking them anew
-    costs a page fault for every 4 kB, which may be most of the time of a gradient; once a program has freed a block of
-    32 MB, it keeps up to twice that.  The block is never touched, so it costs nothing; elsewhere this does nothing.
+    Tapes and cotangents are allocated in each call.  glibc returns large blocks to the system, and allocating them
+    again costs a page fault for every 4 kB, which may be most of the time of a gradient; once a program has freed a
+    block of 32 MB, it keeps up to twice that.  The block is never accessed, so it costs nothing; on other systems this
+    has no effect.
     """
     np.empty(_LARGEST_IN_HEAP, np.uint8)
 
 
 def build_python(source: PythonSource, tapes: Collection[str] = ()) -> Callable[..., Any]:
-    """The entry function of a text, run by CPython.
+    """The entry function of a source, run by CPython.
 
-    Tracebacks, `pdb` and `inspect.getsource` show the lines of the text.
+    Tracebacks, `pdb` and `inspect.getsource` show the lines of the source.
 
     Parameters
     ----------
     source : PythonSource
-        The text.
+        The source.
     tapes : collection of str
-        The names of tapes, which must not grow for ever.
+        The names of tapes, which must not grow without bound.
 
     Raises
     ------
     CompileLimit
-        If the text is more than CPython's parser takes.
+        If the source exceeds the limits of CPython's parser.
     """
     function: FunctionType = _run(source, tapes)[source.entry]
     weakref.finalize(function, linecache.cache.pop, source.file_name, None)
@@ -137,24 +138,24 @@ def build_numba(
     from_start: bool = False,
     kept: bool = False,
 ) -> Dispatcher:
-    """The entry function of a text as a numba dispatcher; it compiles when first called, or by `compile(types)`.
+    """The entry function of a source as a numba dispatcher; it compiles when first called, or by `compile(types)`.
 
     Parameters
     ----------
     source : PythonSource
-        A text with a decorator is compiled as it says.
+        A source with a decorator is compiled with the options of that.
     boundscheck, fastmath : bool, optional
-        Options for a text without one (default: True, False).
+        Options for a source without one (default: True, False).
     from_start : bool
-        Whether all indices of elements count from the start of their axis, none from its end: what `transform.nests`
-        writes.
+        Whether all indices of elements count from the start of their axis, none from its end: `tapegen.loops` prints
+        such source.
     kept : bool
-        Whether compiled code is kept on disk.
+        Whether compiled code is stored on disk.
 
     Raises
     ------
     ValueError
-        If options are given for a text that has its own.
+        If options are given for a source that has its own.
     BuildError
         If numba is switched off.
     """
@@ -181,7 +182,7 @@ def build_numba(
             namespace[name] = _inlined.setdefault(inspect.getsource(own.py_func), own)
         if namespace[name] is own:
             _prepare(own, compilers)
-    # numba's contexts hold what is compiled, that holds its globals, and numba lets go of it when the dispatcher dies
+    # numba's contexts hold what is compiled, which holds its globals; numba releases it when the dispatcher is deleted
     entry = namespace.pop(source.entry)
     if isinstance(entry, Dispatcher):
         if kept and is_enabled("machine_code"):
@@ -191,11 +192,11 @@ def build_numba(
 
 
 def _compilers(*, from_start: bool, overlapping: bool) -> tuple[type[CompilerBase], ...]:
-    """The compilers for a text; numba's own where its internals are not touched."""
+    """The compilers for a source; numba's own where its internals are not patched."""
     if is_plain():
         return (Compiler,)
     try:
-        from tapegen.backend.numba.compiler import compilers_for  # they take numba's arrays, which are large
+        from tapegen.backend.numba.compiler import compilers_for  # they hold numba's arrays, which are large
     except (ImportError, AttributeError) as error:
         warn_of(f"compiled code is that of numba's own compiler ({error})")
         return (Compiler,)
@@ -203,7 +204,7 @@ def _compilers(*, from_start: bool, overlapping: bool) -> tuple[type[CompilerBas
 
 
 def _forget(namespace: dict[str, Any], source: PythonSource) -> None:
-    """Let go of what belongs to a text that nobody runs any more; what other texts may share stays."""
+    """Release what belongs to a source that is no longer used; what other sources may share stays."""
     for name in source.functions:
         if name in namespace and not namespace[name].targetoptions.get("forceinline"):
             del namespace[name]
@@ -211,14 +212,14 @@ def _forget(namespace: dict[str, Any], source: PythonSource) -> None:
 
 
 def empty_list(item: Type) -> Any:
-    """An empty list for compiled code, which cannot tell what an empty list of Python would hold."""
+    """An empty list for compiled code, which cannot infer the item type of an empty Python list."""
     assert isinstance(item, Array | Scalar)
     dtype = numba.from_dtype(np.dtype(item.dtype))
     return numba.typed.List.empty_list(dtype[(slice(None),) * item.rank] if isinstance(item, Array) else dtype)
 
 
 def compile_failure(error: Exception, source: PythonSource) -> tuple[str, Span | None] | None:
-    """Why and where in the user's source numba could not compile a text; None for an error that its code raises."""
+    """Why and where in the user's source numba could not compile; None for an error that its code raises."""
     if isinstance(error, CompileLimit):
         return error.reason, error.span
     if not isinstance(error, NumbaError):
@@ -229,7 +230,7 @@ def compile_failure(error: Exception, source: PythonSource) -> tuple[str, Span |
 
 
 def error_line(source: PythonSource, traceback: TracebackType | None) -> int:
-    """The line of a text, compiled or not, at which an error was raised; 0 if it is not in the traceback."""
+    """The line of a source, compiled or not, at which an error was raised; 0 if it is not in the traceback."""
     found = 0
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == source.file_name:
@@ -239,11 +240,11 @@ def error_line(source: PythonSource, traceback: TracebackType | None) -> int:
 
 
 _MODULE = "<dynamic>"
-"""What numba calls the module of functions that no module holds; it finds one that calls itself under no other name."""
+"""The name that numba gives to the module of functions without one; a recursive function is found only under it."""
 
 
 def _run(source: PythonSource, tapes: Collection[str] = ()) -> dict[str, Any]:
-    """Execute the text; the name of its file carries a hash of it, so that no two texts share one."""
+    """Execute the source; its file name contains a hash of it, so that no two sources share a name."""
     try:
         tree: Any = source.text
         if tapes:
@@ -261,7 +262,7 @@ def _run(source: PythonSource, tapes: Collection[str] = ()) -> dict[str, Any]:
 
 
 def _is_ours(error: Exception) -> bool:
-    """Whether what has gone wrong in numba's compiler is a part of tapegen that runs in it."""
+    """Whether an error in numba's compiler comes from a part of tapegen that runs in it."""
     own, traceback = "", error.__traceback__
     while traceback is not None:
         package = str(traceback.tb_frame.f_globals.get("__name__")).partition(".")[0]
@@ -270,16 +271,16 @@ def _is_ours(error: Exception) -> bool:
 
 
 def _while_compiling(error: Exception) -> InternalError:
-    """A fault of tapegen, of which those who know the program tell more."""
+    """An internal error of tapegen, to which callers that know the program add details."""
     fault = InternalError(f"tapegen itself failed while compiling: {error}.", "This is a fault of tapegen.")
     fault.stage = "compiling"
     return fault
 
 
 def _prepare(dispatcher: Any, compilers: tuple[type[CompilerBase], ...]) -> None:
-    """Errors name their line, and warnings the user can do nothing about are not shown.
+    """Errors report their line, and warnings the user cannot act on are hidden.
 
-    The first of the compilers that takes the function is used; the last one takes all that any of them takes.
+    The first of the compilers that accepts the function is used; the last one accepts all that any of them accepts.
     """
     compile_ = dispatcher.compile
 
@@ -298,7 +299,7 @@ def _prepare(dispatcher: Any, compilers: tuple[type[CompilerBase], ...]) -> None
         live_names = fast_liveness if is_enabled("liveness") else contextlib.nullcontext
         with global_compiler_lock, live_names(), warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaPerformanceWarning)  # "@ is faster on contiguous arrays"
-            warnings.simplefilter("ignore", NumbaPendingDeprecationWarning)  # the lists that a pullback takes
+            warnings.simplefilter("ignore", NumbaPendingDeprecationWarning)  # the lists that a pullback accepts
             try:
                 with deep():  # numba recurses from block to block of a long function
                     compiled = first_that_compiles(signature)
@@ -309,7 +310,7 @@ def _prepare(dispatcher: Any, compilers: tuple[type[CompilerBase], ...]) -> None
                 raise CompileLimit(f"The code of {name} is more than numba takes.", SPLIT) from None
             except (NumbaError, TapegenError, CacheWarning):  # a filter may turn warnings into errors
                 raise
-            except Exception as error:  # the caller must not take it for one of the running code
+            except Exception as error:  # the caller must not mistake it for an error of the running code
                 if _is_ours(error):
                     raise _while_compiling(error) from error
                 name = dispatcher.py_func.__name__

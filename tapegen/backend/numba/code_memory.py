@@ -1,4 +1,4 @@
-"""What LLVM keeps of a program that is no longer used: its machine code, and nothing else.
+"""Code memory: of a program that is no longer used LLVM keeps its machine code, and nothing else.
 
 Machine code stays until the process ends.  Its intermediate representation, which takes ten times the memory, is needed
 only while functions that call it are linked.
@@ -19,8 +19,8 @@ from tapegen.backend.numba.patches import is_enabled
 def free_pass_managers() -> None:
     """Let pass managers free their memory.
 
-    Of their two base classes the first one, `ObjectRef`, has a `_dispose` that does nothing, which hides the one that
-    frees them (seen in llvmlite 0.50): a megabyte for every compiled program.
+    Of their two base classes the first one, `ObjectRef`, has a `_dispose` that does nothing, and hides the one that
+    frees them (seen in llvmlite 0.50): this leaks a megabyte for every compiled program.
     """
     if not is_enabled("code_memory"):
         return
@@ -30,7 +30,7 @@ def free_pass_managers() -> None:
 
 
 def hand_over_modules(dispatcher: Dispatcher) -> None:
-    """Leave the intermediate representation of compiled functions to numba, which drops it with the dispatcher."""
+    """Leave the intermediate representation of compiled functions to numba, which releases it with the dispatcher."""
     if not is_enabled("code_memory"):
         return
     overloads: dict[Any, Any] = dispatcher.overloads

@@ -1,11 +1,11 @@
-"""The numba compiler of generated text: its pipeline and its lowering, with the patches that are enabled.
+"""The numba compiler pipeline of generated source: its passes and its lowering, with the patches that are enabled.
 
 numba records the line of an explicit `raise` only; an index out of bounds is reported without any.  Here every error
 that the code of a function itself raises carries its line, as it would in CPython.
 
 numba tests every index of an array for being negative.  In loops whose counter it cannot prove to be non-negative
-(`range(n - 1, -1, -1)`) that costs more than the access itself and keeps the loop from vector instructions.  Unsigned
-integers are not tested, so where a text says that all its indices count from the start, they are taken as such.
+(`range(n - 1, -1, -1)`) that costs more than the access itself and prevents vectorization.  Unsigned
+integers are not tested, so where all indices of a source count from the start, they are converted to unsigned.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -36,15 +36,15 @@ from tapegen.backend.numba.two_tier_optimization import TwoTierLowering
 
 
 class CompilerOptions(NamedTuple):
-    """What is known of a text.
+    """The known properties of a source.
 
     Attributes
     ----------
     non_negative_indices : bool
         All indices of elements count from the start of their axis, and array expressions are loops already.
     single_type : bool
-        All that a name is assigned has one type.  Of other texts numba makes a name for each assignment, and walks over
-        the whole function for each name that is assigned twice.
+        All assignments of a variable have one type.  For other sources numba makes a variable for each assignment, and
+        visits the whole function for each variable that is assigned twice.
     alias_scopes : bool
         Arguments share no memory where one of them is written.
     """
@@ -55,7 +55,7 @@ class CompilerOptions(NamedTuple):
 
 
 class _LineCallConv(CPUCallConv):
-    """The calling convention, with the current line wherever an error has none."""
+    """The calling convention, with the current line for errors that have none."""
 
     def __init__(self, context: Any, lower: RegisterPromotingLower) -> None:
         super().__init__(context)
@@ -138,7 +138,7 @@ class _Lower(RegisterPromotingLower):
         return super().lower_expr(resty, expr)
 
     def accessed(self, instruction: Any) -> None:
-        """Takes note of an instruction that may read or write an element of an array."""
+        """Notes an instruction that may read or write an element of an array."""
         if self.scopes is not None and self.element_of is not None:
             self.scopes.mark(instruction, self.element_of)
 
@@ -173,7 +173,7 @@ def _is_integer(type_: Any) -> bool:
 
 
 def _from_start(signature: Any) -> Any:
-    """The signature of an access to one element of an array, with unsigned indices; others as they are."""
+    """The signature of an access to one element of an array, with unsigned indices; others unchanged."""
     array, index, *value = signature.args
     single = isinstance(index, types.Integer)
     items: list[Any] = [index] if single else list(index) if isinstance(index, types.UniTuple | types.Tuple) else [None]
@@ -185,7 +185,7 @@ def _from_start(signature: Any) -> Any:
 
 @functools.cache
 def _lowering(options: CompilerOptions) -> type[NativeLowering]:
-    """The lowering pass for texts of which this is known."""
+    """The lowering pass for sources with these properties."""
     lower = type("_Lower", (_Lower,), {"options": options})
     words = [name for name, holds in options._asdict().items() if holds]
 
@@ -206,7 +206,7 @@ class GeneratedCodeCompiler(CompilerBase):
     options: ClassVar[CompilerOptions] = CompilerOptions()
 
     def define_pipelines(self) -> list[Any]:
-        """The passes of nopython mode, without those that find nothing to do, with lowering replaced."""
+        """The passes of nopython mode, without those that have nothing to do, with lowering replaced."""
         idle = self._idle() if is_enabled("fewer_passes") else frozenset()
         lowering = _lowering(self.options)
         pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
@@ -221,7 +221,7 @@ class GeneratedCodeCompiler(CompilerBase):
         return [pipeline]
 
     def _idle(self) -> frozenset[type]:
-        """Passes that find nothing in this text: closures, array expressions, names of several types."""
+        """Passes with nothing to do for this source: closures, array expressions, variables of several types."""
         idle: set[type] = set()
         if not any(isinstance(value, CodeType) for value in self.state.func_id.code.co_consts):
             idle.add(InlineClosureLikes)
@@ -234,12 +234,12 @@ class GeneratedCodeCompiler(CompilerBase):
 
 @functools.cache
 def compiler_with(options: CompilerOptions) -> type[GeneratedCodeCompiler]:
-    """The compiler for texts of which this is known."""
+    """The compiler for sources with these properties."""
     return type("GeneratedCodeCompiler", (GeneratedCodeCompiler,), {"options": options})
 
 
 def compilers_for(*, from_start: bool, overlapping: bool) -> tuple[type[GeneratedCodeCompiler], ...]:
-    """The compilers for a text, the next one for what one of them does not take.
+    """The compilers for a source, each a fallback for the previous one.
 
     Parameters
     ----------

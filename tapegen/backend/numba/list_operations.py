@@ -1,9 +1,9 @@
-"""What compiled text does to lists, as functions that are called.
+"""Outlined list operations: list methods of compiled code as functions that are called.
 
-numba writes out each `append` and `pop` where it stands, with room that is made and given back: two hundred
-instructions.  Recorded arrays go into lists and come out again in dozens of places, and the optimizer spent up to a
-third of its time on these.  Here each of the two, and a new list, is one function for each type of list.  Numbers go
-into lists as numba does it, which is faster than a call.
+numba inlines each `append` and `pop`, with code that allocates and frees memory: two hundred
+instructions.  Recorded arrays go into lists and are read again in dozens of places, and the optimizer spent up to a
+third of its time on these.  Here each of the two, and a new list, is one function for each type of list.  Scalars are
+appended as in numba, which is faster than a call.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -51,12 +51,12 @@ def _list_pop(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value])
     size = items.size
     last = builder.sub(size, Constant(size.type, 1))
     item = items.getitem(last)
-    items.zfill(last, size)  # the reference is that of the result from now on
+    items.zfill(last, size)  # from now on the result owns the reference
     items.resize(last)
     return item
 
 
-_ERRORS: dict[Body, str] = {  # of memory, the only ones, which get the line of the caller
+_ERRORS: dict[Body, str] = {  # of memory, the only errors, which get the line of the caller
     _new_list: "cannot allocate list",
     _list_append: memory_limit.LIST_FULL,
     _list_pop: "cannot resize list",
@@ -74,7 +74,7 @@ def new_list(context: Any, builder: IRBuilder, type_: Any, items: Sequence[Value
 
 
 def list_method(context: Any, func: Any, sig: Any) -> Body | None:
-    """How a method of a list is called; None for what numba writes out."""
+    """The function for a method of a list; None for what numba inlines."""
     key = getattr(func, "typing_key", None)
     if key not in ("list.append", "list.pop") or not isinstance(sig.args[0], types.List):
         return None
@@ -97,7 +97,7 @@ def _popped(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -
 
 
 def called(body: Body, context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -> Value:
-    """Call a function; it is written into the module when it is called for the first time."""
+    """Call a function; its first call adds it to the module."""
     name = f"{body.__name__} {sig}"
     made = builder.module.globals.get(name) or _written(name, body, context, builder, sig)
     status, result = context.call_conv.call_function(builder, made, sig.return_type, sig.args, args)

@@ -1,8 +1,8 @@
-"""Which names compiled code still needs when a block of it begins.
+"""Liveness analysis: the variables that are live when a block of compiled code begins.
 
-numba asks this after most of its passes, and joins a set of names for each block with those of its neighbours until
-they stay the same.  For a text of two thousand lines that was a fifth of the time of compilation.  Here a set is an
-integer with a bit for each name.
+numba needs this after most of its passes, and merges a set of names for each block with those of its neighbours until
+they are stable.  For a source of two thousand lines that was a fifth of the compile time.  Here a set is an
+integer with a bit for each variable.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -18,7 +18,7 @@ from numba.core import analysis
 
 @contextmanager
 def fast_liveness() -> Iterator[None]:
-    """While this lasts numba asks `live_map`; for the thread that holds its lock."""
+    """A context in which numba calls `live_map`; for the thread that holds its lock."""
     own = analysis.compute_live_map
     analysis.compute_live_map = live_map
     try:
@@ -30,18 +30,18 @@ def fast_liveness() -> Iterator[None]:
 def live_map(
     cfg: Any, blocks: Mapping[int, Any], used: Mapping[int, set[str]], given: Mapping[int, set[str]]
 ) -> dict[int, set[str]]:
-    """The names that are live when each block begins; the answer of `numba.core.analysis.compute_live_map`.
+    """The variables that are live when each block begins; the result of `numba.core.analysis.compute_live_map`.
 
     Parameters
     ----------
     cfg : numba.core.controlflow.CFGraph
-        The order of the blocks.
+        The control-flow graph of the blocks.
     blocks : mapping of int to Block
         The blocks.
     used : mapping of int to set of str
-        Names that a block reads before it gives them something.
+        Variables that a block reads before it assigns them.
     given : mapping of int to set of str
-        Names that a block gives something.
+        Variables that a block assigns.
     """
     names = sorted(set().union(*used.values(), *given.values()))
     bits = {name: 1 << k for k, name in enumerate(names)}
@@ -65,7 +65,7 @@ def _joined(bits: Mapping[str, int], names: set[str]) -> int:
 def _spread(
     sets: dict[int, int], neighbours: list[tuple[int, list[int]]], through: Mapping[int, int] | None = None
 ) -> None:
-    """Add what each block has to its neighbours, as far as they let it through, until nothing changes."""
+    """Propagate the set of each block to its neighbours, masked by theirs, until nothing changes."""
     changed = True
     while changed:
         changed = False

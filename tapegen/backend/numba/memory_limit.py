@@ -1,7 +1,7 @@
-"""How much memory a call may take: half of what is free as it begins.
+"""Memory limit of a call: half of what is free when it begins.
 
-A loop that never ends records until nothing is left, and the machine stops answering long before Python raises an
-error.  So tapes ask when they grow, and so does compiled code for large arrays.
+A loop that never ends records until memory is exhausted, and the machine stops responding long before Python raises an
+error.  So tapes are checked when they grow, and so are large arrays of compiled code.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -21,25 +21,25 @@ from llvmlite import ir
 from numba.core import cgutils
 
 LARGE = 2**24
-"""Bytes from which compiled code asks for an array."""
+"""Bytes from which compiled code checks an array."""
 
 AROUND = 192
-"""Bytes that an array in a list takes besides its items, about."""
+"""Approximate overhead in bytes of an array in a list."""
 
 TOO_MUCH = "this would take more than half of the free memory"
-"""What the error says that stops a call."""
+"""The message of the error that stops a call."""
 
 LIST_FULL = "cannot resize list"
-"""The same, where compiled code keeps arrays in a list."""
+"""The same, where compiled code stores arrays in a list."""
 
 ROOM, BEGIN = "tapegen_room", "tapegen_begin"
-"""Functions that compiled code calls: whether there is room, and that new tapes begin."""
+"""Functions that compiled code calls: whether there is memory, and that new tapes begin."""
 
-_LASTS = 0.5  # seconds for which a measurement holds
+_LASTS = 0.5  # seconds for which a measurement is valid
 _UNKNOWN = 2**62
 
 _cells = (ctypes.c_int64 * 2)(_UNKNOWN, 0)
-"""How many bytes a call may take, and what its tapes take so far."""
+"""The number of bytes that a call may take, and the bytes of its tapes so far."""
 
 stale = 0.0
 """When to measure again."""
@@ -74,14 +74,14 @@ def _lines(file: str) -> list[str]:
 
 
 def measure(now: float) -> None:
-    """Look again at how much memory is free."""
+    """Measure the free memory again."""
     global stale
     stale = now + _LASTS
     _cells[0] = available() // 2
 
 
 def begin() -> None:
-    """A call begins that is not one of many alike."""
+    """A call begins that is not one of many similar calls."""
     _cells[1] = 0
     now = monotonic()
     if now >= stale:
@@ -93,7 +93,7 @@ def begin() -> None:
 
 @functools.cache
 def provide() -> None:
-    """Make the two functions known to LLVM, so that compiled code finds them by their names."""
+    """Register the two functions in LLVM, so that compiled code finds them by their names."""
     measure(monotonic())
     module = ir.Module("tapegen_memory")
     module.triple = llvm.get_process_triple()
@@ -112,8 +112,8 @@ def provide() -> None:
     place = builder.gep(cells, [one], source_etype=number)
     held, limit = builder.load(place, typ=number), builder.load(cells, typ=number)
     factor = builder.zext(is_tape, number)
-    held = builder.mul(held, factor)  # what tapes hold does not count for other arrays: they may be freed again
-    half = builder.lshr(size, ir.Constant(number, 1))  # the tape that becomes twice as long is given back
+    held = builder.mul(held, factor)  # the contents of tapes do not count for other arrays: they may be freed again
+    half = builder.lshr(size, ir.Constant(number, 1))  # the tape that is doubled is freed
     kept = builder.mul(half, factor)
     fits = builder.icmp_signed("<=", builder.add(held, size), limit)
     before = builder.load(place, typ=number)
@@ -129,22 +129,22 @@ def provide() -> None:
 
 
 def begin_tapes(builder: ir.IRBuilder) -> None:
-    """Write the call that says that tapes begin."""
+    """Emit the call that reports that tapes begin."""
     known = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), []), BEGIN)
     builder.call(known, [])
 
 
 def has_room(builder: ir.IRBuilder, size: ir.Value, *, is_tape: bool) -> ir.Value:
-    """Write the question whether there is room for an array; a tape is one that has become twice as long."""
+    """Emit the check whether there is memory for an array; a tape is one that was doubled."""
     flag = ir.IntType(32)
     known = cgutils.get_or_insert_function(builder.module, ir.FunctionType(flag, [size.type, flag]), ROOM)
     return builder.icmp_unsigned("!=", builder.call(known, [size, flag(int(is_tape))]), flag(0))
 
 
-_engines: list[Any] = []  # what they hold is called as long as the process lives
+_engines: list[Any] = []  # the address may be called as long as the process lives
 
 
-# ---- in text that CPython runs ---------------------------------------------------------------------------------------
+# ---- in source that CPython runs -------------------------------------------------------------------------------------
 
 
 def _take(size: int, kept: int) -> None:
@@ -154,20 +154,20 @@ def _take(size: int, kept: int) -> None:
 
 
 def longer(tape: np.ndarray) -> np.ndarray:
-    """A copy of a tape with room for twice as many items."""
+    """A copy of a tape with capacity for twice as many items."""
     _take(2 * tape.nbytes, tape.nbytes)
     return np.concatenate((tape, np.empty_like(tape)))
 
 
 def tape(made: np.ndarray) -> np.ndarray:
-    """A tape that need not grow: the system gives memory when it is written."""
+    """A tape that need not grow: the system allocates memory when it is written."""
     if made.nbytes >= LARGE:
         _take(made.nbytes, made.nbytes)
     return made
 
 
 class ListTape(list[Any]):
-    """A tape of arrays, which looks at the memory from time to time."""
+    """A tape of arrays, which checks the memory from time to time."""
 
     __slots__ = ("pending",)
 
@@ -176,7 +176,7 @@ class ListTape(list[Any]):
         self.pending = 0
 
     def append(self, item: Any) -> None:
-        """Keep one more array."""
+        """Append one more array."""
         self.pending += getattr(item, "nbytes", 0) + AROUND
         if self.pending > LARGE:
             _take(self.pending, self.pending)
@@ -185,12 +185,12 @@ class ListTape(list[Any]):
 
 
 class Watched(ast.NodeTransformer):
-    """Text whose tapes ask for room: it looks as before, and computes the same.
+    """Source whose tapes check the memory: it reads as before, and computes the same.
 
     Parameters
     ----------
     tapes : collection of str
-        Their names.
+        The names of the tapes.
     """
 
     def __init__(self, tapes: Collection[str]) -> None:
@@ -213,9 +213,9 @@ class Watched(ast.NodeTransformer):
         return node
 
     def _call(self, name: str, args: list[ast.expr], old: ast.expr) -> ast.expr:
-        call = ast.Call(ast.Name(f" {name}", ast.Load()), args, [])  # no text has such a name
+        call = ast.Call(ast.Name(f" {name}", ast.Load()), args, [])  # no source has such a name
         return ast.fix_missing_locations(ast.copy_location(call, old))
 
 
 NAMES = {" longer": longer, " list_tape": ListTape, " tape": tape}
-"""What watched text calls."""
+"""The functions that such source calls."""

@@ -1,4 +1,4 @@
-"""Functions that numba specializes by asking us: what makes derivatives callable inside the user's compiled code."""
+"""Overloads that numba resolves through callbacks: they make derivatives callable inside the user's compiled code."""
 
 # mypy: disable-error-code="no-untyped-call, override, untyped-decorator"
 
@@ -21,7 +21,7 @@ from numba.np.numpy_support import as_dtype
 from tapegen.errors import BadArgument
 
 Implementation = tuple[str, Mapping[str, Any]]
-"""The body of a function as lines of text, and the names that it uses."""
+"""The body of a function as lines of source, and the names that it uses."""
 
 
 def dispatcher(
@@ -36,7 +36,7 @@ def dispatcher(
     signature : inspect.Signature
         Its parameters, which can be passed by position, and their defaults.
     implement : callable
-        Gets the numba type of each parameter, and gives the code for them.
+        Called with the numba type of each parameter, returns the code for them.
     """
     parameters = list(signature.parameters)
     listed = ", ".join(parameters)
@@ -55,7 +55,7 @@ def dispatcher(
         text = f"def {name}({listed}):\n    of_this_process()\n{body}"
         return _defined(text, name, {**names, "of_this_process": _of_this_process})
 
-    # an empty name: numba puts what `choose` gives in its place
+    # an empty name: numba replaces it by the result of `choose`
     stub = _defined(f"def {name}({listed}):\n    pass\n", name, {})
     typed = _defined(f"def {name}({listed}):\n    return choose({listed})\n", name, {"choose": choose})
     overload(stub, strict=True)(typed)
@@ -71,15 +71,15 @@ def _defined(text: str, name: str, names: Mapping[str, Any]) -> Callable[..., An
 
 @intrinsic
 def _of_this_process(typing_context: Any) -> Any:
-    """Keeps numba from storing the code of its callers (`cache=True`), as it does for code with addresses.
+    """Keeps numba from storing the code of its callers (`cache=True`), as for code with addresses.
 
-    What numba stores it finds again by the text of the caller alone, however the differentiated function has changed.
+    numba looks stored code up by the source of the caller alone, even if the differentiated function has changed.
     """
 
     def mark(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = context.get_value_type(types.voidptr)
         mark = cgutils.add_global_variable(builder.module, pointer, "numba.dynamic.globals.tapegen")
-        mark.linkage, mark.initializer = "weak", pointer(None)  # of that linkage it stays in every caller
+        mark.linkage, mark.initializer = "weak", pointer(None)  # with that linkage it stays in every caller
         return context.get_dummy_value()
 
     return types.void(), mark
@@ -89,9 +89,9 @@ def _of_this_process(typing_context: Any) -> Any:
 
 
 def alternatives(type_: Any, name: str) -> list[tuple[str, Any]]:
-    """Examples of the values of a numba type, each with the condition under which it stands for a value.
+    """Examples of the values of a numba type, each with the condition under which it represents a value.
 
-    Axes of size 1 and booleans decide about the code, so there is more than one.
+    The code depends on axes of size 1 and booleans, so there is more than one.
 
     Raises
     ------
@@ -137,13 +137,13 @@ def _array(type_: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def is_read_only(type_: Any) -> bool:
-    """Whether arrays of a type cannot be written into."""
+    """Whether arrays of a type are read-only."""
     return isinstance(type_, types.Array) and not type_.mutable
 
 
 @njit
 def overlap(a: Any, b: Any) -> bool:
-    """Whether the memory from the first to the last element of two arrays has a part in common."""
+    """Whether the memory ranges from the first to the last element of two arrays overlap."""
     return a.size > 0 and b.size > 0 and _low(a) < _high(b) and _low(b) < _high(a)
 
 
@@ -167,7 +167,7 @@ def _high(a: Any) -> int:
 
 
 class _Object(types.Dummy):
-    """The type of one object: compiled code reads its attributes when compiling."""
+    """The type of one object: compiled code reads its attributes at compile time."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -194,7 +194,7 @@ def make_known(cls: type, attributes: Sequence[str]) -> None:
 
 @infer_getattr
 class _Variants(AttributeTemplate):
-    """Compiled functions that carry others as attributes."""
+    """Compiled functions that have others as attributes."""
 
     key = types.Dispatcher
 

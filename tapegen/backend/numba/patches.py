@@ -1,10 +1,10 @@
-"""Which of numba's internals are replaced or extended, each with what that is for, a self-test and a switch.
+"""Patches of numba: which of its internals are replaced or extended, each with a purpose, a self-test and a switch.
 
-Compiled text runs on stock numba as it is; the patches make it compile and run faster, and let errors name their line.
-Each patch states what it relies on: where a version of numba or llvmlite looks different, that patch alone is switched
+Compiled source runs on stock numba unchanged; the patches make it compile and run faster, and let errors report their
+line.  Each patch declares what it relies on: where a version of numba or llvmlite differs, that patch alone is switched
 off, with a warning.  ``TAPEGEN_PLAIN_NUMBA=1`` in the environment switches off all of them, and
-``TAPEGEN_PLAIN_NUMBA=alias_scopes,liveness`` those that it names.  ``python -m benchmarks.patches`` measures what each
-of them gains.
+``TAPEGEN_PLAIN_NUMBA=alias_scopes,liveness`` those that it names.  ``python -m benchmarks.patches`` measures the gain
+of each.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numba
 from tapegen.errors import PerformanceWarning
 
 SWITCH = "TAPEGEN_PLAIN_NUMBA"
-"""The variable of the environment that switches patches off."""
+"""The environment variable that switches patches off."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Uses:
     parameters: tuple[str, ...] | None = None
 
     def fits(self) -> bool:
-        """Whether it is there, and called as expected."""
+        """Whether it exists, and has the expected parameters."""
         module, _, names = self.path.partition(":")
         try:
             found: Any = functools.reduce(getattr, names.split("."), importlib.import_module(module))
@@ -59,13 +59,13 @@ class Patch:
     Attributes
     ----------
     name : str
-        By which `SWITCH` names it.
+        The name that `SWITCH` refers to.
     purpose : str
-        What it gains.
+        Its benefit.
     uses : tuple of Uses
         The internals that it relies on.
     test : callable, optional
-        What else must hold.
+        A further condition.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Patch:
 
 
 def _live_map_agrees() -> bool:
-    """Whether the sets of live names are those that numba finds, on two blocks."""
+    """Whether the sets of live variables are those that numba finds, on two blocks."""
     from numba.core import analysis
 
     from tapegen.backend.numba.liveness import live_map
@@ -226,7 +226,7 @@ PATCHES = (
         ),
     ),
 )
-"""All of them."""
+"""All patches."""
 
 
 @functools.cache
@@ -254,7 +254,7 @@ def is_plain() -> bool:
 
 
 def warn_of(what: str) -> None:
-    """Say that numba is another one than tapegen was written for."""
+    """Warn that numba differs from the versions that tapegen was written for."""
     warnings.warn(
         f"numba {numba.__version__} with llvmlite {llvmlite.__version__} differs from the versions that this "
         f"tapegen knows: {what}. Results are the same, and take longer.",

@@ -1,7 +1,7 @@
-"""Loops over `range(n)` in few instructions.
+"""Range loop lowering: loops over `range(n)` in few instructions.
 
-numba takes a hundred to begin such a loop and to come to its next iteration: a division for the number of iterations,
-and what it hands on goes through memory.  Generated text has such a loop for every array statement.
+numba takes a hundred to begin such a loop and to advance to its next iteration: a division for the trip count,
+and results that are passed through memory.  Generated source has such a loop for every array statement.
 """
 
 # mypy: disable-error-code="no-untyped-call"

@@ -1,11 +1,11 @@
-"""Names of compiled code as values, in place of memory.
+"""Register promotion (mem2reg): variables of compiled code as SSA values instead of stack slots.
 
-numba keeps a name that more than one block mentions in a slot on the stack: whole arrays, with all that belongs to
-them, are stored there and loaded for each use.  Before every `raise` it loads all arrays that live at this place to let
-them go, so that LLVM, which makes values of slots again, took most of its time for what is never run.  In generated
-text most names are given something once, before all that reads them.  Those are values from the start; where it depends
-on the path whether an array has been let go, its reference alone has a slot, and of arrays that have a slot only the
-reference is loaded when they are let go.
+numba keeps a variable that more than one block uses in a slot on the stack: whole arrays, with all their fields, are
+stored there and loaded for each use.  Before every `raise` it loads all live arrays to release them, so that LLVM,
+which promotes slots to values, took most of its time for code that never runs.  In generated source most variables are
+assigned once, before all reads.  Those are values from the start; where it depends on the path whether an array has
+been released, only its reference has a slot, and of arrays that have a slot only the reference is loaded when they are
+released.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -46,7 +46,7 @@ class RegisterPromotingLower(TwoTierLower):
             _forget_first_zeros(self.function)
 
     def storevar(self, value: Any, name: str, argidx: Any = None) -> None:
-        """Give a name something; what it held is let go."""
+        """Assign a variable; its old value is released."""
         if not self._promotes:
             super().storevar(value, name, argidx)
             return
@@ -61,7 +61,7 @@ class RegisterPromotingLower(TwoTierLower):
         super().storevar(value, name, argidx)
 
     def delvar(self, name: str) -> None:
-        """Let go what a name holds."""
+        """Release the value of a variable."""
         if not self._promotes:
             super().delvar(name)
             return
@@ -77,7 +77,7 @@ class RegisterPromotingLower(TwoTierLower):
             self.decref(_reference_type(self.typeof(name)), reference)
             return
         else:
-            self._singly_assigned_vars.discard(name)  # as numba does where a block lets go what a later one makes
+            self._singly_assigned_vars.discard(name)  # as numba does where a block releases what a later one assigns
             self._alloca_var(name, self.typeof(name))
             slot = self._first_field(self.getvar(name))
         self._let_go(name, slot)
@@ -107,20 +107,20 @@ def _reference_type(type_: Any) -> Any:
 
 @dataclass(slots=True)
 class _Block:
-    """What a block does with names, each a bit of an integer."""
+    """The effects of a block on variables, each a bit of an integer."""
 
-    read: int = 0  # what is read, or let go, before the block gives it something
-    given: int = 0  # what is given something before the block lets it go
+    read: int = 0  # what is read, or released, before the block assigns it
+    given: int = 0  # what is assigned before the block releases it
     gained: int = 0
     lost: int = 0
-    held: int = 0  # surely, on entry
+    held: int = 0  # on every path, on entry
     perhaps: int = 0
 
 
 def _forget_first_zeros(function: Function) -> None:
-    """Leave out zeros that numba writes into a slot when the function begins, where the slot is filled before each use.
+    """Drop zeros that numba stores into a slot when the function begins, where the slot is assigned before each use.
 
-    A slot that one block alone uses is made a value at once.
+    A slot that a single block uses is promoted to a value at once.
     """
     entry = function.entry_basic_block
     uses: dict[Any, list[tuple[Any, Any]]] = {}
@@ -134,7 +134,7 @@ def _forget_first_zeros(function: Function) -> None:
 
 
 def _is_filled(slot: Any, entry: Any, uses: list[tuple[Any, Any]]) -> bool:
-    """Whether a block other than the first one fills a slot before it uses it, and no other does, but for the zeros."""
+    """Whether a single block other than the first uses a slot, after assigning it; the zeros do not count."""
     if len(uses) < 2 or uses[0][0] is not entry or not all(block is uses[1][0] for block, _ in uses[1:]):
         return False
     first = uses[1][1]
@@ -155,14 +155,14 @@ def _operands(instruction: Any) -> list[Any]:
 
 
 def values_of(func_ir: Any, plain: Mapping[str, bool]) -> set[str]:
-    """Names that are given something once, before all that reads them, and let go exactly once after it.
+    """Variables that are assigned once, before all reads, and released exactly once after that.
 
     Parameters
     ----------
     func_ir : numba.core.ir.FunctionIR
-        A function in numba's form, with `Del` where names are let go.
+        A function in numba's IR, with `Del` where variables are released.
     plain : mapping of str to bool
-        Its names, and whether what they hold needs not be let go.
+        Its variables, and whether their values need no release.
     """
     first = _given_once(func_ir)
     bits = {name: 1 << k for k, name in enumerate(first)}
@@ -178,7 +178,7 @@ def values_of(func_ir: Any, plain: Mapping[str, bool]) -> set[str]:
                 found.lost &= ~bit
                 continue
             if offset < first.get(name, offset) or bit & found.lost:
-                refused |= bit  # blocks are compiled in order; what is gone is not let go again
+                refused |= bit  # blocks are compiled in order; a released value is not released again
             found.read |= bit & ~found.gained
             if kind == "let go":
                 found.gained &= ~bit
@@ -190,7 +190,7 @@ def values_of(func_ir: Any, plain: Mapping[str, bool]) -> set[str]:
 
 
 def _given_once(func_ir: Any) -> dict[str, int]:
-    """Names that one statement gives something, and its block."""
+    """Variables that a single statement assigns, and its block."""
     first: dict[str, int] = {}
     several = set()
     for offset, block in func_ir.blocks.items():
@@ -204,7 +204,7 @@ def _given_once(func_ir: Any) -> dict[str, int]:
 
 
 def _events(block: Any, plain: Mapping[str, bool]) -> Iterator[tuple[str, str]]:
-    """What happens to which name, in order."""
+    """The events of each variable, in order."""
     for stmt in block.body:
         if isinstance(stmt, ir.Del):
             if not plain[stmt.value]:
@@ -224,7 +224,7 @@ def _read(value: Any) -> list[Any]:
 
 
 def _flow(func_ir: Any, blocks: Mapping[int, _Block], everything: int) -> None:
-    """What is held when each block begins: on all paths, on some."""
+    """The variables that hold a reference when each block begins: on all paths, on some."""
     cfg = func_ir.variable_lifetime.cfg
     entry = cfg.entry_point()
     for offset, block in blocks.items():

@@ -1,11 +1,11 @@
-"""Less work for the optimizer in long functions.
+"""Two-tier optimization: reduced optimization of long functions.
 
-numba optimizes a function in full before it takes in those that it calls, and then in full once more.  The first time
-is for small functions, which become part of others; for a long one it was a third of the time of compilation.  There
-only slots become values, what follows from that is simplified, and references that need not be counted are not.
+numba optimizes a function in full before it links the functions that it calls, and then in full once more.  The first
+time serves small functions, which are inlined into others; for a long one it was a third of the compile time.  There
+only slots are promoted, the results simplified, and redundant reference counting removed.
 
-Before every `raise` numba lets go of all arrays that live there: errors times arrays.  In long functions errors leave
-by one chain of blocks that let go of an array each, the longest living last, and enter it where their own arrays begin.
+Before every `raise` numba releases all live arrays: errors times arrays.  In long functions errors exit
+by one chain of blocks that release an array each, the longest living last, and enter it where their own arrays begin.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -26,7 +26,7 @@ from numba.core.typed_passes import NativeLowering
 from tapegen.backend.numba.patches import is_enabled
 
 _LONG = 3000
-"""Statements in numba's form, about five for a line of text."""
+"""Statements in numba's IR, about five for a line of source."""
 
 
 def _is_long(func_ir: Any) -> bool:
@@ -59,7 +59,7 @@ class TwoTierLowering(NativeLowering):
 
 
 class TwoTierLower(Lower):
-    """numba's lowering of one function, with a way out that the errors of a long one share."""
+    """numba's lowering of one function, with an exit that the errors of a long one share."""
 
     def init(self) -> None:
         super().init()
@@ -72,21 +72,21 @@ class TwoTierLower(Lower):
             self._raised = Counter(name for block in blocks for name in self._let_go_first(block))
 
     def refers(self, name: str) -> bool:
-        """Whether what a name holds must be let go; the same for all names of a type, of which there are few."""
+        """Whether the value of a variable must be released; cached by type, of which there are few."""
         type_ = self.fndesc.typemap[name]
         if type_ not in self._referring:
             self._referring[type_] = bool(self.context.data_model_manager[type_].contains_nrt_meminfo())
         return self._referring[type_]
 
     def _let_go_first(self, block: Any) -> list[str]:
-        """The names that a block lets go before all else, if it raises an error."""
+        """The variables that a block releases before all else, if it raises an error."""
         if not isinstance(block.terminator, ir.StaticRaise):
             return []
         first = takewhile(lambda stmt: isinstance(stmt, ir.Del), block.body)
         return [stmt.value for stmt in first if self.refers(stmt.value)]
 
     def lower_block(self, block: Any) -> None:
-        """Write a block; one that raises an error lets go of nothing itself."""
+        """Emit a block; one that raises an error releases nothing itself."""
         counts = self._raised
         if counts is None or not (names := self._let_go_first(block)):
             super().lower_block(block)
@@ -98,7 +98,7 @@ class TwoTierLower(Lower):
         self._way_out = None
 
     def return_exception(self, exc_class: Any, exc_args: Any = None, loc: Any = None) -> None:
-        """Leave the function with an error."""
+        """Exit the function with an error."""
         if self._way_out is None:
             super().return_exception(exc_class, exc_args, loc)
             return
@@ -107,7 +107,7 @@ class TwoTierLower(Lower):
         self.builder.branch(self._leaving(self._way_out))
 
     def _leaving(self, names: tuple[str, ...]) -> Any:
-        """The block that lets go of names, one after the other, and returns."""
+        """The block that releases variables, one after the other, and returns."""
         for k in range(len(names), -1, -1):
             if names[k:] not in self._ways_out:
                 made = self._ways_out[names[k:]] = self.function.append_basic_block("raised")

@@ -1,9 +1,9 @@
-"""Programs as Python source that a person would commit.
+"""Code printer: programs as Python source that a person would commit.
 
 * `expressions` - IR expressions as Python syntax
 * `nesting_limits` - expressions within the nesting depth that CPython parses
 * `comments` - comments and docstrings
-* `helper_functions` - functions that a text defines for itself
+* `helper_functions` - functions that generated source defines for itself
 * `namespace` - imports, classes and name collisions
 * `module` - functions and modules
 * `source` - generated source with its map to the user's lines

@@ -1,4 +1,4 @@
-"""Comments and docstrings of generated text."""
+"""Comments and docstrings of generated source."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def docstring(doc: Sequence[str], indent: int) -> list[str]:
     lines: list[str] = []
     for line in doc:
         escaped = line.rstrip().replace("\\", "\\\\").replace(quotes, r"\"\"\"")
-        # a quote beside the opening quotes would read as one of them
+        # a quote next to the opening quotes would be read as one of them
         start = "" if lines else quotes + (" " if escaped.startswith('"') else "")
         lines += _wrap(escaped, width, start) or [start]
     if len(lines) == 1:
@@ -38,7 +38,7 @@ def docstring(doc: Sequence[str], indent: int) -> list[str]:
 
 
 def _wrap(line: str, width: int, start: str = "") -> list[str]:
-    """A line in pieces; what continues it is indented further than its beginning."""
+    """A line in pieces; continuation lines are indented further than its beginning."""
     if len(start) + len(line) <= width and line.isprintable() and line.strip():
         return [start + line.rstrip()]
     return textwrap.wrap(

@@ -1,4 +1,4 @@
-"""IR expressions as Python syntax."""
+"""Expression printer: IR expressions as Python syntax."""
 
 from __future__ import annotations
 
@@ -63,16 +63,16 @@ def is_binary(func: object) -> bool:
 
 
 class Expressions:
-    """Translates expressions for one text.
+    """Translates expressions for one source.
 
     Parameters
     ----------
     names : Namespace
-        Where names of functions and modules come from.
+        Supplies the names of functions and modules.
     helpers : Helpers
-        Functions that the text defines for itself.
+        Functions that the source defines for itself.
     functions : dict
-        Names of the routines that the text calls, by their id.
+        Names of the routines that the source calls, by their id.
     marks : bool
         Whether `sum_to`, `strong_mul`, `guarded` and `of_parts` are called by their names.
     """
@@ -104,7 +104,7 @@ class Expressions:
         return ast.Subscript(ast.Name(array.name), self.index(index))
 
     def index(self, index: tuple[nodes.Index, ...]) -> ast.expr:
-        """What stands between the brackets; `...` for a whole array, and `()` for its only element."""
+        """The text between the brackets; `...` for a whole array, and `()` for its only element."""
         items = list(index)
         while len(items) > 1 and items[-1] == nodes.Slice():
             items.pop()
@@ -240,7 +240,7 @@ class Expressions:
         return ast.Subscript(self(sequence), self(index))
 
     def _attribute(self, call: nodes.Call) -> ast.expr | None:
-        """`x.shape`, `x.size`, `x.T`: of arrays; of anything else NumPy's function is called."""
+        """`x.shape`, `x.size`, `x.T` for arrays; for anything else NumPy's function is called."""
         if len(call.args) != 1 or call.kwargs or not _is_named_array(call.args[0]):
             return self._plain_attribute(call) if call.func in _ALWAYS_ATTRIBUTES else None
         return self._plain_attribute(call)
@@ -253,7 +253,7 @@ class Expressions:
         return ast.Attribute(ast.Attribute(self(call.args[0]), "flags"), flag)
 
     def _method(self, call: nodes.Call) -> ast.expr | None:
-        """`x.copy()`, `x.reshape(n, m)`: of named arrays; of anything else NumPy's function is called."""
+        """`x.copy()`, `x.reshape(n, m)` for array variables; for anything else NumPy's function is called."""
         array, *args = call.args
         if call.kwargs or not _is_named_array(array):
             return None
@@ -330,7 +330,7 @@ class Expressions:
         return ast.Call(self.helpers.elementary(call.func), [self(arg) for arg in call.args], [])
 
     def _same_value(self, call: nodes.Call) -> ast.expr | None:
-        """Without the names of tapegen, a value that is merely differentiated in another way."""
+        """Without tapegen's markers: a value that only has another derivative."""
         if self.marks:
             return None
         value = call.args[0]
@@ -366,7 +366,7 @@ def _signed(negative: bool, node: ast.expr) -> ast.expr:
 
 
 def _is_number_seen(load: nodes.Load) -> bool:
-    """Whether a view has no axes: without `...` Python makes a number of it, which sees no later store."""
+    """Whether a view has no axes: without `...` Python makes a scalar of it, which does not see later stores."""
     without_axes = isinstance(load.type, Array) and load.type.rank == 0
     return without_axes and not any(
         isinstance(item, nodes.Slice) or isinstance(item.type, Array) for item in load.index

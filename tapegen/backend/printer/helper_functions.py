@@ -1,4 +1,4 @@
-"""Functions that a text defines for itself, because NumPy has no one name for them."""
+"""Helper functions that generated source defines for itself, because NumPy has no single function for them."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _COUNTERS = "ijklmnopqr"
 _VECTORS, _SUMS = "abcdefgh", tuple(f"total_{k}" for k in range(8))
 _OWN = {"x", "y", "z", "like", "total", "lead", "axes", "longer", *_COUNTERS, *_VECTORS, *_SUMS}
 LOCALS_OF_HELPERS = vector_math.LOCALS | _OWN
-"""Variables of the functions below, which NumPy may not be called."""
+"""Variables of the functions below, which must not be aliases of NumPy."""
 
 INLINED = 'njit(error_model="numpy", forceinline=True)'
-"""How functions are compiled that must become part of their callers, whose sums nobody reorders."""
+"""The decorator of functions that must be inlined into their callers, without reordering of sums."""
 
 
 class Helpers:
-    """The helper functions of one text, written when first asked for.
+    """The helper functions of one source, written when first used.
 
     Parameters
     ----------
     names : Namespace
-        Names of the text.
+        The names of the source.
     compiled : bool
-        Whether numba compiles the text: then an axis must be known by name, so each rank gets a function of its own.
+        Whether numba compiles the source: then an axis must be a constant, so each rank gets a function of its own.
     """
 
     def __init__(self, names: Namespace, compiled: bool) -> None:
@@ -37,14 +37,14 @@ class Helpers:
         self.compiled = compiled
         self.texts: dict[str, list[str]] = {}  # name -> lines of the function
         self.reordered: set[str] = set()  # those whose sums are added up in any order
-        self.inlined: set[str] = set()  # which of them must become part of their callers
+        self.inlined: set[str] = set()  # those that must be inlined into their callers
         self._elementary: dict[Callable[..., Any], str] = {}
         self._functions: dict[tuple[int, ...], str] = {}
         self._growing: dict[int, str] = {}
         self._dots: dict[tuple[int, ...], str] = {}
 
     def elementary(self, function: Callable[..., Any]) -> ast.expr:
-        """A function of `ir.elementary`, written after those it calls."""
+        """A function of `ir.vector_math`, written after those it calls."""
         if function not in self._elementary:
             known = {each.__name__: expression_line(self.elementary(each)) for each in vector_math.CALLED[function]}
             name = known[function.__name__] = self.names.fresh(function.__name__)
@@ -57,7 +57,7 @@ class Helpers:
         return ast.Name(self._elementary[function])
 
     def sum_to(self, rank: int, rank_like: int) -> ast.expr:
-        """The function that undoes broadcasting, for operands of these ranks (one or more)."""
+        """The function that sums over broadcast axes, for operands of these ranks (one or more)."""
         key = (rank, rank_like) if self.compiled else ()
         if key not in self._functions:
             name = self.names.fresh(f"sum_{rank}d_to_{rank_like}d" if self.compiled else "sum_to")
@@ -66,7 +66,7 @@ class Helpers:
         return ast.Name(self._functions[key])
 
     def zeros_beside(self) -> ast.expr:
-        """The function that makes zeros laid out in memory as another array is."""
+        """The function that makes zeros with the memory layout of another array."""
         key = (0,)
         if key not in self._functions:
             name = self._functions[key] = self.names.fresh("zeros_beside")
@@ -79,7 +79,7 @@ class Helpers:
         return ast.Name(self._functions[key])
 
     def of_parts(self) -> ast.expr:
-        """The function that makes a complex array of its parts."""
+        """The function that makes a complex array from its parts."""
         key = (1,)
         if key not in self._functions:
             name = self._functions[key] = self.names.fresh("of_parts")
@@ -94,7 +94,7 @@ class Helpers:
         return ast.Name(self._functions[key])
 
     def grown(self, rank: int) -> ast.expr:
-        """The function that makes room on a full tape of this rank."""
+        """The function that grows a full tape of this rank."""
         if rank not in self._growing:
             name = self.names.fresh("grown" if rank == 1 else f"grown_{rank}d")
             self._growing[rank] = name

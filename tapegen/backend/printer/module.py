@@ -1,4 +1,4 @@
-"""IR functions as the text of a Python module."""
+"""Module printer: IR functions as the source of a Python module."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ def emit(
 ) -> PythonSource:
     """Print a function, and those it calls, as a Python module.
 
-    The text is laid out as `ruff format` would at 88 columns and is a pure function of the arguments.
+    The source is laid out as `ruff format` would at 88 columns and is a pure function of the arguments.
 
     Parameters
     ----------
     function : ir.Function
-        The function to print; tapes are arrays by now.
+        The function to print; tapes are arrays already.
     modules : mapping of str to str, optional
-        What the user's program calls its modules; `{"numpy": "np"}` unless said otherwise.
+        The aliases of modules in the user's program; `{"numpy": "np"}` by default.
     header : str, optional
-        Comment lines at the top of the text.
+        Comment lines at the top of the source.
     decorator : str, optional
-        Decorator of every function, an expression in names of numba (`njit(error_model="numpy")`).
+        Decorator of every function, an expression with names of numba (`njit(error_model="numpy")`).
     extra : sequence of ir.Function
         Functions to define before this one.
     routines : mapping of Routine to ir.Function, optional
         The programs of the routines that are called, directly or by each other.
     marks : bool
-        The text will be differentiated: operations with a derivative of their own are called by their names.
+        The source will be differentiated: operations with a derivative of their own are called by their names.
 
     Returns
     -------
@@ -76,13 +76,13 @@ def emit(
 
 
 def expression_text(expr: Expr) -> str:
-    """An expression on one line, as it would stand in generated text."""
+    """An expression on one line, as it would be in generated source."""
     names = Namespace((), {})
     return expression_line(Expressions(names, Helpers(names, compiled=False), {})(expr))
 
 
 class _Module:
-    """One text while it is being put together."""
+    """One source during construction."""
 
     def __init__(
         self,
@@ -179,7 +179,7 @@ class _FunctionTree:
     # ---- blocks ----
 
     def _block(self, block: nodes.Block, span: Span | None, before: Sequence[ast.stmt] = ()) -> list[ast.stmt]:
-        """A block: comments, statements, and `pass` where there is nothing to do."""
+        """A block: comments, statements, and `pass` where it is empty."""
         self.blocks += 1
         if self.blocks > MAX_BLOCKS:
             raise CompileLimit(
@@ -299,7 +299,7 @@ class _FunctionTree:
             self._add(ast.Assign([left], self.expressions(value)), span)
 
     def _scatter(self, array: Var, index: tuple[nodes.Index, ...], value: Expr, span: Span | None) -> None:
-        """`np.add.at(a, i, v)`: the same element may be meant several times."""
+        """`np.add.at(a, i, v)`: the same element may be indexed several times."""
         position = self.expressions.index(index)
         if isinstance(position, ast.Tuple) and any(isinstance(item, ast.Slice) for item in position.elts):
             position = ast.Subscript(self.names.numpy("s_"), position)
@@ -322,7 +322,7 @@ class _FunctionTree:
             self._add(ast.Expr(self.expressions(call)), span)
 
     def _drawing_as(self, rng: Expr, other: Expr) -> ast.stmt:
-        """A generator gets the state of another one."""
+        """A generator gets the state of another generator."""
         left, right = self.expressions(rng), self.expressions(other)
         if rng.type == RandomGenerator("RandomState"):
             state = ast.Call(ast.Attribute(right, "get_state"), [], [ast.keyword("legacy", ast.Constant(False))])
@@ -339,7 +339,7 @@ class _FunctionTree:
                 branch.orelse = self._block(orelse, stmt.origin)
                 return
             before, test = self.shorten(inner.test, inner.origin)
-            if before:  # what the condition needs has to come first
+            if before:  # statements that the condition needs come first
                 branch.orelse = self._block((*before, replace(inner, test=test)), stmt.origin)
                 return
             stmt, outer, branch = inner, branch, self._branch(inner, test)
@@ -368,7 +368,7 @@ class _FunctionTree:
 
 
 def _with_named_counters(function: nodes.Function, names: Namespace) -> nodes.Function:
-    """The user's `_` is `_` again in every loop that nobody asks for its iteration."""
+    """Restore the user's `_` in every loop whose counter is not used otherwise."""
     counters = {
         stmt.target
         for stmt in traversal.statements(function.body)
@@ -388,7 +388,7 @@ def _name_of(var: Var) -> str:
     return var.name
 
 
-# ---- what is asked about the program --------------------------------------------------------------------------------
+# ---- queries about the program --------------------------------------------------------------------------------------
 
 
 def _callees_first(
@@ -424,7 +424,7 @@ def _names(expr: Expr, var: Var) -> bool:
 
 
 def _may_repeat(item: nodes.Index) -> bool:
-    """Whether an index may mean one element several times."""
+    """Whether an index may refer to an element several times."""
     return not isinstance(item, Slice) and isinstance(item.type, Array) and item.type.dtype != "bool"
 
 

@@ -1,7 +1,7 @@
-"""Names in generated text that are not the program's own: modules, builtins, functions, classes.
+"""Namespace of generated source other than the program's variables: modules, builtins, functions, classes.
 
 Objects are found by identity, never by spelling, and get a name that no variable of the program uses: if the program
-has a local called `np` or `range`, the text says `import numpy as np_1` or `range_1 = range`.
+has a local called `np` or `range`, the source contains `import numpy as np_1` or `range_1 = range`.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _THROUGH_NUMPY = ("numpy.linalg", "numpy.fft", "numpy.random", "numpy.lib.stride
 
 
 class Namespace:
-    """Imports and other names that a text needs, collected while its functions are printed.
+    """Imports and other names that a source needs, collected while its functions are printed.
 
     Parameters
     ----------
     taken : iterable of str
         Names of the program: variables, functions.
     aliases : mapping of str to str
-        How the user's program calls its modules (`{"numpy": "np"}`): their functions are spelled through them.
+        The aliases of modules in the user's program (`{"numpy": "np"}`), through which their functions are spelled.
     given : iterable of (str, object)
-        Names the program brings along, such as functions that are called as they are.
+        Names that the program provides, such as functions that are called as they are.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Namespace:
         self.taken = set(taken)
         self._pi = "math" if "math" in aliases and "numpy" not in aliases else "numpy"
         self.aliases = {"numpy": "np", **aliases}
-        self.objects: dict[str, object] = {}  # name -> object that the text needs to be given
+        self.objects: dict[str, object] = {}  # name -> object that must be supplied to the source
         self._names: dict[int, tuple[str, object]] = {}  # id of such an object -> its name (and the object, kept alive)
         self._modules: dict[str, str] = {}
         self._imported: dict[tuple[str, str], str] = {}
@@ -62,14 +62,14 @@ class Namespace:
         self.taken.add(candidate)
         return candidate
 
-    # ---- what the text refers to ----
+    # ---- references ----
 
     def numpy(self, name: str) -> ast.expr:
         """`np.name`."""
         return ast.Attribute(self.module("numpy"), name)
 
     def pi(self) -> ast.expr:
-        """`np.pi`, or `math.pi` where the user's program has no other module of numbers."""
+        """`np.pi`, or `math.pi` where that is the only numeric module of the user's program."""
         return ast.Attribute(self.module(self._pi), "pi")
 
     def builtin(self, name: str) -> ast.expr:
@@ -94,7 +94,7 @@ class Namespace:
         return ast.Name(self._modules[name])
 
     def reference(self, value: Any) -> ast.expr:
-        """How the text spells a function, class or module."""
+        """The spelling of a function, class or module in the source."""
         if id(value) in self._names:
             return ast.Name(self._names[id(value)][0])
         public = self._public(value)
@@ -127,17 +127,17 @@ class Namespace:
         return None
 
     def _give(self, name: str, value: object) -> str:
-        if hasattr(builtins, name):  # an object of the user's called `sum` is not the builtin
+        if hasattr(builtins, name):  # a user's object called `sum` is not the builtin
             name += "_"
         name = self.fresh(name)
         self.objects[name] = value
         self._names[id(value)] = (name, value)
         return name
 
-    # ---- how the text begins ----
+    # ---- the header ----
 
     def import_lines(self) -> list[str]:
-        """Import statements as isort orders them, then names for shadowed builtins."""
+        """Import statements in isort's order, then names for shadowed builtins."""
         groups: dict[bool, list[tuple[bool, str, str]]] = {False: [], True: []}  # third party? -> (from?, key, line)
         for module, alias in self._modules.items():
             package, _, last = module.rpartition(".")

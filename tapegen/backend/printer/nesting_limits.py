@@ -1,4 +1,4 @@
-"""Keeping expressions within what CPython can parse, and what must be evaluated once on a line of its own."""
+"""Nesting limits: expressions are kept within what CPython can parse, and shared operands get lines of their own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SPECIAL = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A rebuilt part, how deep its brackets nest, and how many operators follow each other at its left edge."""
+    """A rebuilt part, the nesting depth of its brackets, and the length of the operator chain at its left edge."""
 
     expr: Any
     nesting: int = 0
@@ -29,13 +29,13 @@ class _Part:
 class Shortener:
     """Moves parts of an expression to assignments before its statement.
 
-    A sum of thousands of terms or hundreds of parentheses is more than CPython's parser takes.  Parts are taken out as
-    they stand, so rounding does not change.
+    A sum of thousands of terms or hundreds of parentheses exceeds CPython's parser.  Parts are taken out
+    unchanged, so rounding does not change.
 
     Parameters
     ----------
     fresh : callable
-        Gives the name of a new variable.
+        Returns the name of a new variable.
     is_binary : callable
         Whether a call is printed as a binary operator.
     """
@@ -45,7 +45,7 @@ class Shortener:
         self.is_binary = is_binary
 
     def __call__(self, expr: Any, span: Span | None) -> tuple[list[nodes.Assign], Any]:
-        """The assignments and the expression that is left."""
+        """The assignments and the remaining expression."""
         if not self._concerns(expr):
             return [], expr
         before: list[nodes.Assign] = []
@@ -90,7 +90,7 @@ class Shortener:
             and traversal.parts(inner[0].expr)
             and not lazy
         ):
-            inner[0] = take_out(inner[0], lazy)  # it is written twice
+            inner[0] = take_out(inner[0], lazy)  # it is printed twice
         for position, part in enumerate(inner):
             deeper = 0 if isinstance(node, nodes.Slice) or (binary and position == 0) else 1
             quoted = isinstance(node, nodes.Call) and node.func is intrinsics.fstring and _has_text(part.expr)
@@ -105,7 +105,7 @@ class Shortener:
 
 
 def _is_lazy(node: Any, position: int) -> bool:
-    """Whether the part at this position is evaluated only sometimes."""
+    """Whether the part at this position is evaluated conditionally."""
     if not isinstance(node, nodes.Call):
         return False
     if node.func in (intrinsics.and_, intrinsics.or_, intrinsics.strong_mul):
@@ -114,7 +114,7 @@ def _is_lazy(node: Any, position: int) -> bool:
 
 
 def with_format(expr: Any) -> tuple[Any, str]:
-    """What stands in a placeholder, and behind the colon there: `x` and `.3f` of `format(x, ".3f")`."""
+    """The contents of a placeholder, before and after the colon: `x` and `.3f` of `format(x, ".3f")`."""
     match expr:
         case nodes.Call(func, (value, nodes.Const(str() as spec))) if func is format and not set(spec) & set("{}\"'\\"):
             return value, spec
@@ -122,7 +122,7 @@ def with_format(expr: Any) -> tuple[Any, str]:
 
 
 def _has_text(expr: Any) -> bool:
-    """Whether a placeholder of an f-string would hold a string of its own."""
+    """Whether a placeholder of an f-string would contain another string."""
     if isinstance(expr, nodes.Const):
         return False
     expr = with_format(expr)[0]

@@ -1,4 +1,4 @@
-"""Generated text with all that is needed to run it and to find one's way back to the user's lines."""
+"""Generated source with all that is needed to run it, and its map to the user's lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tapegen.errors import Span
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PythonSource:
-    """Python text of one or several functions.
+    """Python source of one or several functions.
 
     Attributes
     ----------
@@ -20,13 +20,13 @@ class PythonSource:
     entry : str
         Name of the function to call.
     functions : tuple of str
-        Names of all functions the text defines, each after those it calls.
+        Names of all functions that the source defines, each after those it calls.
     namespace : mapping of str to object
-        Names the text uses and neither defines nor imports: the user's own functions and exception classes.
+        Names that the source uses and neither defines nor imports: the user's own functions and exception classes.
     line_map : tuple of Span or None
-        For each line of the text the place in the user's source that it comes from.
+        For each line of the source the location in the user's source that it comes from.
     decorator : str or None
-        What stands after the `@` of each function.
+        The text after the `@` of each function.
     overlapping : bool
         Whether arguments of which one is written may share memory.
     """
@@ -41,16 +41,16 @@ class PythonSource:
 
     @property
     def digest(self) -> str:
-        """A hash of the text."""
+        """A hash of the source."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:12]
 
     @property
     def file_name(self) -> str:
-        """The name under which debuggers and tracebacks show the text."""
+        """The file name under which debuggers and tracebacks show the source."""
         return f"<tapegen {self.entry} {self.digest}>"
 
     def origin(self, line: int) -> Span | None:
-        """The user's place behind a line of the text (counted from 1)."""
+        """The user's location for a line of the source (counted from 1)."""
         return self.line_map[line - 1] if 0 < line <= len(self.line_map) else None
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""Transforms of `numpy.fft` in compiled code: calls of the loops that NumPy's own functions run.
+"""FFT in compiled code: calls of the loops that the functions of `numpy.fft` run.
 
-They are the inner loops of generalised ufuncs, which `PyUFuncObject` of NumPy's C interface holds.  Compiled code knows
-each by a symbol, not by an address, so that kept code finds it in another process.
+They are the inner loops of generalised ufuncs, which `PyUFuncObject` of NumPy's C interface holds.  Compiled code
+refers to each by a symbol, not by an address, so that cached code finds it in another process.
 """
 
 # mypy: disable-error-code="no-untyped-call, untyped-decorator, call-arg"
@@ -36,7 +36,7 @@ class _UFunc(ctypes.Structure):
 
 @functools.cache
 def provide() -> None:
-    """Let numba compile calls of the transforms; nothing where NumPy keeps their loops elsewhere."""
+    """Let numba compile calls of the transforms; no effect where NumPy stores their loops elsewhere."""
     try:
         from numpy.fft import _pocketfft_umath as loops  # type: ignore[attr-defined]
     except ImportError:
@@ -51,7 +51,7 @@ def provide() -> None:
 
 
 def _name_loops(ufunc: np.ufunc) -> None:
-    """Make the loops of a ufunc known by their symbols."""
+    """Register the loops of a ufunc under their symbols."""
     held = _UFunc.from_address(id(ufunc))
     for k, signature in enumerate(ufunc.types):
         llvm.add_symbol(_symbol(ufunc, signature[0]), held.functions[k])
@@ -62,17 +62,17 @@ def _symbol(ufunc: np.ufunc, given: str) -> str:
 
 
 def _is_forward(ufunc: np.ufunc) -> bool | None:
-    """What its loops read to know which way to go; None for those that go one way."""
+    """The data by which its loops select the direction; None for those that have a single direction."""
     data = _UFunc.from_address(id(ufunc)).data
     return ctypes.c_bool.from_address(data[0]).value if data else None
 
 
 def _call_of(ufuncs: tuple[np.ufunc, ...], dtype: np.dtype[Any]) -> Any:
-    """What runs the loop for arrays of one type; the last ufunc is that of odd sizes.
+    """The function that runs the loop for arrays of one type; the last ufunc is that of odd sizes.
 
-    Compiled code calls it with the two arrays, the number that scales the result, the size of the transform, and nine
-    numbers that count elements: where to start in the two arrays, how many rows there are, how long they are in both,
-    how far it is from row to row in both, and from element to element.
+    Compiled code calls it with the two arrays, the factor of the result, the size of the transform, and nine counts of
+    elements: the offsets in the two arrays, the number of rows, their lengths in both arrays, the strides from row to
+    row in both, and from element to element.
     """
     symbols = [_symbol(ufunc, dtype.char) for ufunc in ufuncs]
     forward = _is_forward(ufuncs[0])
@@ -96,7 +96,7 @@ def _generated(symbols: list[str], forward: bool | None, context: Any, builder: 
     steps = [builder.mul(*pair) for pair in ((row, item), (row_out, item_out), (step, item), (step_out, item_out))]
     if forward is None:
         way = ir.Constant(byte.as_pointer(), None)
-    else:  # the loops of both ways are the same, and read here which it is
+    else:  # the loops of both directions are the same, and read here which one to use
         way = cgutils.alloca_once_value(builder, ir.Constant(byte, int(forward)))
     given = [
         _listed(builder, [data, number, data_out]),
@@ -112,7 +112,7 @@ def _generated(symbols: list[str], forward: bool | None, context: Any, builder: 
 
 
 def _memory(context: Any, builder: Any, type_: Any, array: Any, start: Any) -> tuple[Any, Any]:
-    """The address of an element of an array without gaps, and the size of one."""
+    """The address of an element of a contiguous array, and the size of one."""
     held = context.make_array(type_)(context, builder, array)
     address = builder.gep(held.data, [start])
     return builder.bitcast(address, ir.IntType(8).as_pointer()), held.itemsize
@@ -126,25 +126,25 @@ def _listed(builder: Any, values: list[Any]) -> Any:
     return first
 
 
-# ---- what NumPy's functions do around them -------------------------------------------------------------------------
+# ---- around the loops, as in NumPy's functions ---------------------------------------------------------------------
 
 
 @dataclass
 class _Transform:
-    """How one function of NumPy uses a loop.
+    """How one NumPy function uses a loop.
 
     Parameters
     ----------
     ufuncs : tuple of ufunc
-        Where the loop is; two, where that of odd sizes is another.
+        The ufunc of the loop; two, where that of odd sizes is another.
     given : str
-        The types that it takes, single and double.
+        The types that it accepts, single and double.
     size : function
-        The size of the transform, for the size of the axis, where the call says none.
+        The size of the transform, as a function of the size of the axis, where the call states none.
     size_out : function
-        The size of the axis of the result, for that of the transform.
+        The size of the axis of the result, as a function of that of the transform.
     inverse : bool
-        Whether the result is divided by the size where the call says nothing.
+        Whether the result is divided by the size where the call states no norm.
     """
 
     ufuncs: tuple[np.ufunc, ...]
@@ -173,7 +173,7 @@ def _provide(func: Any, transform: _Transform) -> None:
         if a.dtype in types.complex_domain and "d" in transform.given:
             return None
         single, double = map(np.dtype, transform.given)
-        # NumPy takes as single what is so as it stands, and is divided by such a number
+        # NumPy treats as single what is single as it is, and is divided by such a scalar
         dtype = single if a.dtype == from_dtype(single) and divisor is not _unit else double
         is_single = a.dtype in (types.float32, types.complex64)
         dtype_loop, dtype_out = transform.result(dtype), transform.result(single if is_single else double)
@@ -207,7 +207,7 @@ def _provide(func: Any, transform: _Transform) -> None:
 
 
 def _divisor(norm: Any, inverse: bool) -> Any:
-    """What the result is divided by, for the type of `norm` and the size; None for a type that says too little."""
+    """The divisor of the result, for the type of `norm` and the size; None for a type that does not determine it."""
     name = getattr(norm, "literal_value", getattr(norm, "value", norm))
     if name == "ortho":
         return np.sqrt

@@ -1,7 +1,7 @@
-"""Functions of `scipy.linalg` in compiled code: calls of LAPACK as `scipy.linalg.cython_lapack` exports it.
+"""LAPACK in compiled code: functions of `scipy.linalg` by the routines that `scipy.linalg.cython_lapack` exports.
 
-Compiled code knows each by a symbol, not by an address, so that kept code finds it in another process.  LAPACK keeps
-matrices column by column: a C array holds there what is its transpose here.
+Compiled code refers to each by a symbol, not by an address, so that cached code finds it in another process.  LAPACK
+stores matrices by columns: a C array is the transpose of the matrix that LAPACK sees.
 """
 
 # mypy: disable-error-code="no-untyped-call, untyped-decorator"
@@ -27,13 +27,13 @@ _provided: set[Any] = set()
 
 
 def provide() -> None:
-    """Let numba compile calls of the functions that rules have declared; nothing while scipy.linalg is not there."""
+    """Let numba compile calls of the functions that rules have declared; no effect while scipy.linalg is not loaded."""
     if "scipy.linalg" not in sys.modules:
         return
     if not _provided:
         from scipy.linalg import cython_lapack
 
-        for name in _CALLED:  # all of them: kept code looks for its own before anything is compiled
+        for name in _CALLED:  # all of them: cached code looks for its own before anything is compiled
             for full in (letter + name for letter in _LETTERS.values() if letter + name in cython_lapack.__pyx_capi__):
                 llvm.add_symbol(f"scipy_lapack_{full}", get_cython_function_address(_MODULE, full))
     for func in matrices():
@@ -43,20 +43,20 @@ def provide() -> None:
 
 
 _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
-"""LAPACK's letters for types of numbers."""
+"""LAPACK's letters for scalar types."""
 
 _CALLED = {"gees": 15, "trsyl": 13, "stevd": 11}
-"""How many arguments functions of LAPACK have, all of which are addresses."""
+"""The number of arguments of LAPACK functions, all of which are addresses."""
 
 
 def _external(name: str, dtype: np.dtype[Any]) -> Any:
-    """A function of LAPACK for a type of numbers."""
+    """A LAPACK function for a scalar type."""
     signature = types.void(*(types.voidptr,) * _CALLED[name])
     return types.ExternalFunction(f"scipy_lapack_{_LETTERS[dtype.char]}{name}", signature)
 
 
 def _common(*arrays: Any, least: str = "f") -> np.dtype[Any]:
-    """The type of numbers in which LAPACK computes with arrays."""
+    """The scalar type in which LAPACK computes with arrays."""
     dtype = np.result_type(*(as_dtype(array.dtype) for array in arrays), np.dtype(least))
     return dtype if dtype.char in _LETTERS else np.dtype("d")
 
@@ -91,7 +91,7 @@ def _factors(dtype: np.dtype[Any]) -> Any:
         flags = np.empty(n, np.int32)
         more = np.empty(n, real)
         work = np.empty(1, dtype)
-        for _ in range(2):  # the first time it says how much room it wants
+        for _ in range(2):  # the first call returns the size of the workspace
             if is_complex:
                 gees(
                     words.ctypes, words[1:].ctypes, flags.ctypes, counts.ctypes, t.ctypes, counts.ctypes,
@@ -129,7 +129,7 @@ def _schur(least: str) -> Callable[..., Any]:
 
 @njit
 def _product(a: Any, b: Any) -> Any:
-    """That of arrays in C order: each order of its own would be compiled anew."""
+    """The function for arrays in C order: each order would be compiled separately."""
     return np.dot(a, b)
 
 
@@ -170,7 +170,7 @@ def _solve_sylvester(a: Any, b: Any, q: Any) -> Any:
 
 @functools.cache
 def _eigenpairs(dtype: np.dtype[Any], with_vectors: bool) -> Any:
-    """The eigenvalues of a diagonal and what is beside it, and the eigenvectors in Fortran's order."""
+    """The eigenvalues of a diagonal and the off-diagonal, and the eigenvectors in Fortran order."""
     stevd = _external("stevd", dtype)
     letter = ord("V" if with_vectors else "N")
 
@@ -221,12 +221,12 @@ def _tridiagonal_pairs(d: Any, e: Any) -> Any:
 def _root(t: Any) -> Any:
     """The square root of a real Schur form, block by block from the diagonal up (Higham 1987).
 
-    A number among the operands of a block is that times the unit matrix; two blocks of two rows meet in an equation of
-    Sylvester, in which the one on the right is gone once it is replaced by its characteristic polynomial.
+    A scalar operand of a block is that times the unit matrix; two blocks of two rows lead to a Sylvester
+    equation, in which substitution of the characteristic polynomial eliminates the one on the right.
     """
     n = t.shape[0]
     root = np.zeros_like(t)
-    across = np.zeros_like(t)  # its transpose: what is read column by column
+    across = np.zeros_like(t)  # its transpose: rows are LAPACK's columns
     stop = 0
     while stop < n:
         j = stop
@@ -294,7 +294,7 @@ def _root(t: Any) -> Any:
 
 @njit
 def _solved(a: Any, b: Any, c: Any, d: Any, x: Any, y: Any) -> Any:
-    """Two equations for two numbers."""
+    """Two equations with two unknowns."""
     determinant = a * d - b * c
     return (x * d - b * y) / determinant, (a * y - x * c) / determinant
 
@@ -352,9 +352,9 @@ def _logarithm(a: Any) -> Any:
     factors = _factors(dtype)
 
     def implementation(a: Any) -> Any:
-        """That of a root, taken so often that it is near the unit matrix, from which it is an integral.
+        """The logarithm of a root, taken so often that it is near the unit matrix, from which it is an integral.
 
-        How far a root is from there, its own root says without a difference of nearly equal numbers.
+        The distance of a root from there follows from its own root without a difference of nearly equal numbers.
         """
         t, z = factors(a)
         n = a.shape[0]

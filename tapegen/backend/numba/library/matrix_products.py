@@ -1,8 +1,8 @@
-"""Products of matrices and linear systems in compiled code.
+"""Matrix products and linear systems in compiled code, for all memory layouts.
 
-numba compiles each anew for every order of its operands, a dozen functions every time: for `np.dot` half a second, for
-`np.linalg.solve` nearly two.  Here a product is a function written without its compiler, and a system is solved by
-one for all orders.  They call the same functions of BLAS and LAPACK in the same way.
+numba compiles each again for every order of its operands, a dozen functions every time: for `np.dot` half a second, for
+`np.linalg.solve` nearly two.  Here a product is a function emitted without its compiler, and a system is solved by
+one function for all orders.  They call the same functions of BLAS and LAPACK in the same way.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -40,7 +40,7 @@ def _contiguous_product(context: Any, builder: IRBuilder, sig: Any, left: Value,
     out = _empty_nd_impl(context, builder, sig.return_type, (*rows[:-1], *columns[1:]))._getvalue()
     fill = linalg.dot_3_mm if a.ndim == b.ndim else linalg.dot_3_vm
     filled = fill(context, builder, signature(sig.return_type, a, b, sig.return_type), (left, right, out))
-    context.nrt.decref(builder, sig.return_type, out)  # that is one reference more
+    context.nrt.decref(builder, sig.return_type, out)  # that is one more reference
     return filled
 
 
@@ -63,7 +63,7 @@ def _match(a: Any, b: Any) -> bool:
 
 @functools.cache
 def _solver(dtype: Any, rank: int) -> Callable[..., Any]:
-    """The solution of a linear system of one type of numbers, with one right-hand side or several."""
+    """The solution of a linear system of one scalar type, with one right-hand side or several."""
     gesv = linalg._LAPACK().numba_xgesv(dtype)
     kind = ord(linalg.get_blas_kind(dtype, "solve"))
     numbers, integers = as_dtype(dtype), linalg.F_INT_nptype

@@ -1,6 +1,6 @@
-"""Functions of `scipy.special` in compiled code: calls of what `scipy.special.cython_special` exports.
+"""Special functions in compiled code: calls of what `scipy.special.cython_special` exports.
 
-Compiled code knows each by a symbol, not by an address, so that kept code finds it in another process.
+Compiled code refers to each by a symbol, not by an address, so that cached code finds it in another process.
 """
 
 # mypy: disable-error-code="no-untyped-call, untyped-decorator"
@@ -27,7 +27,7 @@ _provided: set[Any] = set()
 
 
 def provide() -> None:
-    """Let numba compile calls of the functions that rules have declared; nothing while scipy.special is not there."""
+    """Let numba compile calls of functions that rules have declared; no effect while scipy.special is not loaded."""
     if "scipy.special" not in sys.modules:
         return
     for func in numbers():
@@ -45,7 +45,7 @@ def _provide(func: Any) -> None:
         implementation = _polygamma(_external("psi", 1, 1))
     elif numbers()[func] == "complex128":
         if sys.platform == "win32":
-            return  # C hands on complex numbers in another way there: such a program runs as Python
+            return  # C passes complex numbers differently there: such a program runs as Python
         implementation = _of_one_complex(func.__name__)
     elif func.__name__ in _PARTS:
         name, which = _PARTS[func.__name__]
@@ -56,14 +56,14 @@ def _provide(func: Any) -> None:
 
 
 def _chosen(implementation: Callable[..., Any]) -> Callable[..., Any]:
-    """What numba asks for the implementation for given types: it is the same for all."""
+    """The implementation for given types, as numba requests it: the same for all."""
     parameters = ", ".join(implementation.__code__.co_varnames[: implementation.__code__.co_argcount])
     namespace = {"implementation": implementation}
     return eval(f"lambda {parameters}: implementation", namespace)
 
 
 def _external(name: str, count: int, results: int) -> Any:
-    """The exported function of numbers of type float64.
+    """The exported function of float64 scalars.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def _external(name: str, count: int, results: int) -> Any:
 
 
 def _of_one_complex(name: str) -> Callable[..., Any]:
-    """The exported function of a complex number: on 64-bit Unix systems C hands on the two parts in registers."""
+    """The exported function of a complex scalar: on 64-bit Unix systems C passes the two parts in registers."""
     from scipy.special import cython_special  # noqa: F401
 
     symbol = f"scipy_special_{name}_of_complex"
@@ -133,7 +133,7 @@ _PARTS = {
     "fresnel_sine": ("fresnel", 0),
     "fresnel_cosine": ("fresnel", 1),
 }
-"""Functions that are one result of another one."""
+"""Functions that are one of several results of another one."""
 
 
 def _part(external: Any, which: int) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Documents: text with places where a line may break, and the printer that decides which of them do.
+"""Documents (Wadler-style): text with optional line breaks, and the printer that decides which of them break.
 
 Generated code is laid out as ruff's formatter would lay it out, so that a project that commits it sees no diff when its
 own formatter runs.  The elements below and the two loops (print, and measure whether something fits) follow that
@@ -82,7 +82,7 @@ class BestFit:
 
 @dataclass(slots=True, eq=False)
 class ParenthesizeIfItHelps:
-    """Content in parentheses on lines of its own, if it fits there and not where it stands."""
+    """Content in parentheses on lines of its own, if it fits there and not in its present position."""
 
     content: Doc
     id: GroupId
@@ -235,7 +235,7 @@ class _Printer:
     # ---- measuring ----
 
     def _fits(self, first: _Work, rest: _Work) -> bool:
-        """Whether `first`, and what follows it up to the next break, fits where the printer stands."""
+        """Whether `first`, and what follows it up to the next break, fits at the printer's position."""
         column, pending_indent = self.column, self.pending_indent
         work, waiting = list[tuple[_Args, Any]](first), len(rest)
         while work or waiting:

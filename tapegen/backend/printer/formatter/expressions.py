@@ -25,7 +25,7 @@ class Piece(NamedTuple):
 
 
 class Pieces(list[str]):
-    """A file in memory that takes many small pieces of text quickly."""
+    """A file in memory that accepts many small pieces of text quickly."""
 
     write = list.append
 
@@ -156,7 +156,7 @@ class ExpressionPrinter(Unparser):
         self.part(*operands(t)[0])
 
     def _BinOp(self, t: Any) -> None:
-        if type(t) is ast.BinOp and type(t.op) is not ast.Pow:  # the same as below, without what most need not
+        if type(t) is ast.BinOp and type(t.op) is not ast.Pow:  # the same as below, without what most do not need
             symbol, own = BINARY[type(t.op)]
             self.part(t.left, precedence(t.left) < own)
             self.write(f" {symbol} ")
@@ -212,7 +212,7 @@ _WITH_OPERANDS = _WITH_OPERATOR | {ast.Compare, ast.IfExp, ast.Attribute, ast.Su
 
 
 def precedence(node: ast.expr) -> int:
-    """How tightly the outermost operator of an expression binds."""
+    """The precedence of the outermost operator of an expression."""
     kind = type(node)
     return _PRECEDENCE.get(type(node.op) if kind in _WITH_OPERATOR else kind, PRIMARY)  # type: ignore[attr-defined]
 
@@ -253,7 +253,7 @@ def _parenthesized_before_dot(node: ast.expr) -> bool:
 
 
 def operators(node: Any) -> list[tuple[str, int]]:
-    """What stands between the operands: the symbol, and the place in the order of breaking (lowest first)."""
+    """The text between the operands: the symbol, and its place in the order of breaking (lowest first)."""
     if isinstance(node, ast.BinOp):
         return [BINARY[type(node.op)]]
     if isinstance(node, ast.IfExp):
@@ -264,7 +264,7 @@ def operators(node: Any) -> list[tuple[str, int]]:
 
 
 def is_simple(operand: Operand) -> bool:
-    """Whether `**` is written without spaces beside this operand."""
+    """Whether `**` is written without spaces next to this operand."""
     node = operand.node
     while isinstance(node, (ast.UnaryOp, ast.Attribute)):
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
@@ -281,7 +281,7 @@ def _has_simple_base(exponent: Operand) -> bool:
 
 
 def _is_simple_bound(bound: ast.expr | None) -> bool:
-    """Whether the colons of a slice are written without spaces beside this bound."""
+    """Whether the colons of a slice are written without spaces next to this bound."""
     while isinstance(bound, ast.UnaryOp) and not isinstance(bound.op, ast.Not):
         bound = bound.operand
     return bound is None or isinstance(bound, (ast.Constant, ast.Name))

@@ -1,7 +1,7 @@
-"""Where lines break that are too long: expressions as documents, as ruff's formatter has them.
+"""Line breaks in expressions that are too long, as ruff's formatter sets them.
 
-Chains of several method calls, which that formatter breaks before the dots, are not among them: generated text has
-methods of names only.
+Chains of several method calls, which that formatter breaks before the dots, are not covered: generated source
+calls methods of variables only.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _Chain = tuple[list[Operand], list[tuple[str, int]]]
 
 
 class LineBreaker(ExpressionPrinter):
-    """Collects what the printer of expressions writes, with the places where lines may break between it."""
+    """Collects the output of the expression printer, with possible line breaks."""
 
     def __init__(self) -> None:
         super().__init__([], Pieces())
@@ -63,7 +63,7 @@ class LineBreaker(ExpressionPrinter):
             case [ast.expr() as target, str() as operator, ast.expr() as value]:
                 return self._assignment(target, operator, value)
             case ["return", " ", ast.Tuple(elts)] if len(elts) > 1:
-                # two results stay beside each other as long as their own brackets can break
+                # two results stay on one line as long as their own brackets can break
                 id = GroupId()
                 level = INSIDE if len(elts) > 2 else id
                 return ("return ", _optional_parentheses(self._items(elts, level), id))
@@ -74,7 +74,7 @@ class LineBreaker(ExpressionPrinter):
         return tuple([part if isinstance(part, str) else self.document(part) for part in parts])
 
     def document(self, node: ast.AST, level: Level = None, parentheses: bool = False) -> Doc:
-        """What is written for an expression."""
+        """The pieces written for an expression."""
         outside = self.write, self.level
         parts: list[Doc] = []
         self.write, self.level = parts.append, level
@@ -171,7 +171,7 @@ class LineBreaker(ExpressionPrinter):
     _Compare = _BoolOp = _BinOp
 
     def _chain(self, parts: list[Operand], symbols: list[tuple[str, int]]) -> Doc:
-        """Lines before all operators that bind least; what is between them holds together longer."""
+        """Line breaks before all operators of lowest precedence; the operands between them break later."""
         lowest = min(order for _, order in symbols)
         result: list[Doc] = []
         start, space = 0, self._break(SPACE)
@@ -217,7 +217,7 @@ class LineBreaker(ExpressionPrinter):
         return BestFit(tuple(variants))
 
     def _value(self, node: ast.expr) -> Doc:
-        """In parentheses if it must break and has no better place to."""
+        """In parentheses if it must break and has no better place to break."""
         root = _root(node)
         if root is None or isinstance(root, (ast.Tuple, ast.List, ast.ListComp)):
             return self.document(node)
@@ -228,12 +228,12 @@ class LineBreaker(ExpressionPrinter):
 
 
 def _block(content: Doc) -> Doc:
-    """Content that stands, if it breaks, indented on lines of its own."""
+    """Content that is indented on lines of its own if it breaks."""
     return (Indent((SOFT, content)), SOFT)
 
 
 def _joined(parts: list[Doc]) -> Doc:
-    """Parts behind each other, texts in one piece: each piece is measured many times."""
+    """Concatenated parts, texts in one piece: each piece is measured many times."""
     joined: list[Doc] = []
     for part in parts:
         if joined and isinstance(part, str) and isinstance(joined[-1], str):
@@ -278,7 +278,7 @@ def _flatten(node: ast.expr) -> _Chain:
 
 
 def _root(node: ast.expr) -> ast.expr | None:
-    """What a chain of calls, indexing and signs starts from; None if that stands in parentheses."""
+    """The operand at the start of a chain of calls, indexing and signs; None if it is in parentheses."""
     while isinstance(node, (ast.UnaryOp, ast.Call, ast.Attribute, ast.Subscript)):
         (operand,) = operands(node)
         if operand.parentheses:
@@ -288,7 +288,7 @@ def _root(node: ast.expr) -> ast.expr | None:
 
 
 def _best_fits(node: ast.expr) -> bool:
-    """Whether parentheses are for the case only that nothing else makes the expression fit."""
+    """Whether parentheses are used only if nothing else makes the expression fit."""
     return isinstance(_root(node), (ast.Name, ast.Constant, ast.JoinedStr))
 
 
@@ -314,7 +314,7 @@ def _ends_in_brackets(operand: Operand) -> bool:
 
 @dataclass(slots=True)
 class _Scan:
-    """What `_can_omit_parentheses` looks at: operators that bind least, brackets, first and last operand."""
+    """The facts that `_can_omit_parentheses` uses: lowest-precedence operators, brackets, first and last operand."""
 
     lowest: int | None = None
     count: int = 0

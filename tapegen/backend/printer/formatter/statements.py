@@ -1,4 +1,4 @@
-"""Statements and functions as text: astunparse with comments, line breaks and a map to the user's source."""
+"""Statement printer: statements and functions as text, with comments, line breaks and a map to the user's source."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Comment(ast.stmt):
 
 
 class Verbatim(ast.stmt):
-    """Lines that stand as they are, behind decorators."""
+    """Verbatim lines, after decorators."""
 
     def __init__(self, decorators: list[ast.expr], lines: list[str]) -> None:
         super().__init__()
@@ -43,14 +43,14 @@ class StatementPrinter(Unparser):
     tree : list of ast.stmt
         What to print.
     file : StringIO
-        Where to print it.
+        The output.
     origins : mapping of ast.AST to Span or None
-        The places in the user's source that statements, and conditions behind `elif`, come from.
+        The locations in the user's source of statements, and of conditions after `elif`.
 
     Attributes
     ----------
     line_map : list of Span or None
-        The place that each line comes from.
+        The location that each line comes from.
     """
 
     def __init__(self, tree: list[ast.stmt], file: StringIO, origins: Mapping[ast.AST, Span | None]) -> None:
