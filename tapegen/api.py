@@ -1,4 +1,4 @@
-"""What users call: `differentiable` and the functions that work on any Python function."""
+"""Public API: `differentiable` and the functions that work on any Python function."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Differentiable:
         self.python = func
         self.options = options
         self._specializer = SpecializationCache(func) if specialiser is None else specialiser
-        # each access of a method makes an object; what must last lives in that of the method
+        # each access of a method creates an object; persistent state is in that of the method
         self._inline_cache: InlineCache = InlineCache(
             self._specializer, None if method_of is None else method_of._inline_cache
         )
@@ -85,7 +85,7 @@ class Differentiable:
     # ---- calls -------------------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The value, as plain Python gives it; of tensors, a tensor (on a tape the call is one operation)."""
+        """The value, as in plain Python; for tensors, a tensor (on a tape the call is one operation)."""
         found = self._inline_cache.again("primal", args, (), kwargs)
         if found is not None:
             return found[0]
@@ -171,7 +171,7 @@ class Differentiable:
         return self._along("jvp", primals, tangents, kwargs) if found is None else found
 
     def inspect(self, *args: Any, **kwargs: Any) -> Inspection:
-        """The generated programs for arguments of these types; nothing is run."""
+        """The generated programs for arguments of these types; the function does not run."""
         call = self._specialise(args, kwargs)
         return inspected(call.program, call.leaves())
 
@@ -265,7 +265,7 @@ class _ClassMethod(classmethod):
 
 
 def _global(module: str | None, name: str) -> Any:
-    """What a module holds under a name."""
+    """The object that a module holds under a name."""
     found: Any = sys.modules.get(module or "")
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -273,7 +273,7 @@ def _global(module: str | None, name: str) -> Any:
 
 
 def _pickled_by_value() -> bool:
-    """Whether the pickler at work sends the functions of a script or notebook with their code (cloudpickle)."""
+    """Whether the active pickler stores the functions of a script or notebook with their code (cloudpickle)."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if "cloudpickle" in str(frame.f_globals.get("__name__")).split("."):
@@ -283,7 +283,7 @@ def _pickled_by_value() -> bool:
 
 
 def _again(func: Callable[..., Any], options: Options, texts: Texts) -> Differentiable:
-    """What a pickle stands for."""
+    """The object that a pickle represents."""
     keep_texts(func, texts)
     try:
         return _shared(func, options)
@@ -408,7 +408,7 @@ def jvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any
 
 @marks("jvp", PIPELINE)
 def along(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
-    """`jvp` for those who do not look at the value: None is in its place, or, inside functions, what `jvp` gives."""
+    """`jvp` without the value: None is in its place, or, inside functions, what `jvp` returns."""
     function = with_options(func, 0, options)
     found = function._inline_cache.again("tangent", primals, tangents, {})
     return function._along("tangent", primals, tangents, {}) if found is None else found
@@ -441,7 +441,7 @@ def _outcome(func: Callable[..., Any], count: int, names: str | tuple[str, ...])
 
 
 def directions(count: int, tangents: Sequence[Any]) -> dict[int, Any]:
-    """The tangents that are given for some of `count` arguments, by position.
+    """The tangents that are passed for some of `count` arguments, by position.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Jacobians, Hessians and their products: compositions of the two modes."""
+"""Higher-order derivatives: Jacobians, Hessians and their products, as compositions of the two modes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["hessian", "hvp", "jacobian", "linearize"]
 
 
 class Jacobian:
-    """What `jacobian` returns the method of: a differentiable function and a mode."""
+    """The function object that `jacobian` returns: a differentiable function and a mode."""
 
     __tapegen_opaque__ = True
 
@@ -50,13 +50,13 @@ class Jacobian:
 
     @marks("jacobian", PIPELINE)
     def jacobian(self, *args: Any, **kwargs: Any) -> Any:
-        """The derivative of every number of the result by every number of the arguments of `wrt`."""
+        """The derivative of every element of the result with respect to every element of the arguments of `wrt`."""
         call = self.owner._specialise(args, kwargs)
         with Boundary("deriving", lambda: call.program.subject(self._text())):
             return self._jacobian(call, args, kwargs)
 
     def _text(self) -> str:
-        """How it is called, for the report of a fault."""
+        """Its call, for the report of a fault."""
         return f"tg.jacobian(f, {self.options.wrt!r}, {self.mode!r}, {self.holomorphic})(*args, **kwargs)"
 
     def _jacobian(self, call: BoundCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -101,7 +101,7 @@ class Jacobian:
         return (made, map_leaves(aux, lambda slot: others[slot.index])) if self.options.has_aux else made
 
     def _aux(self, program: Program) -> Any:
-        """What the function returns besides what is differentiated."""
+        """The auxiliary result of the function."""
         output = program.lowered.output
         return output.children[1] if self.options.has_aux and program.objective is not output else StaticValue(None)
 
@@ -110,11 +110,11 @@ class Jacobian:
         return parts[0] if isinstance(self.options.wrt, int | str) else tuple(parts)
 
     def _cheaper(self, call: BoundCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Mode:
-        """A direction costs about two primals forward, three backward; there are as many as inputs, or results."""
+        """The cheaper mode: a direction costs about two primals forward (per input), three backward (per result)."""
         inner: Any = getattr(self.python, "__self__", None)
         mark = mark_of(self.python)
         if mark is not None and mark.kind in ("grad", "jacobian") and inner.options.wrt == self.options.wrt:
-            return "forward"  # a derivative by the same arguments has no fewer numbers than they
+            return "forward"  # the result has at least as many elements as the arguments
         leaves = call.leaves()
         key = (id(call.program), tuple(map(np.shape, leaves)))
         if key not in self._modes:

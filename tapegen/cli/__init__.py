@@ -1,4 +1,4 @@
-"""The command line: `python -m tapegen COMMAND ...`.
+"""Command line: `python -m tapegen COMMAND ...`.
 
 * `signature` - argument types as text
 * `target` - functions named on the command line
@@ -28,7 +28,7 @@ _COMMANDS = (show, write, build, check, explain, rules, cache, completion)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code (0 done, 1 refused or found wrong, 2 usage, 130 interrupted)."""
+    """Run the command line; return the exit code (0 done, 1 refused or found wrong, 2 usage, 130 interrupted)."""
     parser = argparse.ArgumentParser(prog="tapegen", description="Gradients of Python functions as readable Python.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in _COMMANDS:

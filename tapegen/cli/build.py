@@ -42,7 +42,7 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Build, and say what there is now."""
+    """Build the library, and report its contents."""
     everything = not options.mode
     options.mode = options.mode or "grad"
     found = list(wanted(options))

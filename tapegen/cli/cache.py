@@ -1,4 +1,4 @@
-"""`tapegen cache`: what is kept on disk."""
+"""`tapegen cache`: the disk cache."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show or delete."""
+    """Show or delete the entries."""
     folder = cache_folder()
     if folder is None:
         raise BadArgument("there is no home directory, so there is no cache.", f"Name a directory: {FOLDER}.")

@@ -1,4 +1,4 @@
-"""`tapegen check`: are the derivatives of a function right?"""
+"""`tapegen check`: a numerical check of the derivatives of a function."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
 
 @dataclass
 class Verdict:
-    """What came out for one argument in one mode."""
+    """The result for one argument in one mode."""
 
     function: str
     argument: str
@@ -62,7 +62,7 @@ class Verdict:
 
     @property
     def text(self) -> str:
-        """One word, and why."""
+        """The verdict and its reason."""
         if self.wrong:
             return self.wrong
         if not self.right:
@@ -134,7 +134,7 @@ def _check(
 
 
 def _arguments(function: Differentiable, text: str, options: argparse.Namespace, point: int) -> dict[str, Any]:
-    """Random arguments; of every second point all positive, where logarithms and roots have values."""
+    """Random arguments; at every second point all positive, where logarithms and roots are defined."""
     rng = np.random.default_rng((options.seed, point))
     low = 0.2 if point % 2 else -1.6
 
@@ -175,7 +175,7 @@ def _is_floating(leaf: Any) -> bool:
 
 
 def _positional(function: Differentiable, arguments: dict[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """The function of its free arguments by position alone, and those."""
+    """The function of its free arguments by position alone, and these arguments."""
     plain = function._specializer.function
     free = {name: arguments[name] for name in function._specializer.free_names()}
     bound = {f"the_{name}": value for name, value in arguments.items() if name not in free}
@@ -199,7 +199,7 @@ def _has_value(call: Callable[..., Any], args: tuple[Any, ...]) -> bool:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             return all(np.all(np.isfinite(leaf)) for leaf in _numbers(call(*copy.deepcopy(args))))
-    except Exception:  # whatever the function says to random numbers
+    except Exception:  # whatever error the function raises for random arguments
         return False
 
 

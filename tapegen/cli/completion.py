@@ -1,4 +1,4 @@
-"""`tapegen completion`: scripts with which shells complete commands, options, files and functions."""
+"""`tapegen completion`: shell scripts that complete commands, options, files and functions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, commands: argparse._SubParsersAction) -> in
 
 
 def script(shell: str, commands: argparse._SubParsersAction) -> str:
-    """What a shell reads; it knows the commands and options that there are now."""
+    """The script for a shell; it contains the commands and options of this version."""
     return "\n".join(_SCRIPTS[shell](commands))
 
 
@@ -46,7 +46,7 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 
 def _words(parser: argparse.ArgumentParser) -> list[str]:
-    """The values that the arguments without names may have."""
+    """The possible values of the positional arguments."""
     found = (action for action in parser._actions if not action.option_strings)
     return [str(choice) for action in found for choice in action.choices or ()]
 

@@ -1,4 +1,4 @@
-"""A page with a function and its backward sweep side by side; a line here shows the lines there that belong to it."""
+"""Side-by-side HTML page of a function and its backward sweep, whose corresponding lines are linked."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ _Place = tuple[str, int]
 
 
 def page(inspection: Inspection, functions: Sequence[FunctionType]) -> str:
-    """The page, complete in itself.
+    """The complete page.
 
     Parameters
     ----------
     inspection : Inspection
-        What was generated.
+        The generated programs.
     functions : sequence of function
-        The functions whose text it was generated from.
+        The functions that they were generated from.
     """
     texts = [("backward sweep", inspection.backward_source), ("forward sweep", inspection.forward_source)]
-    numbers: dict[_Place, int] = {}  # the lines of the user that generated lines come from
+    numbers: dict[_Place, int] = {}  # the user's lines that generated lines come from
     for _, source in texts:
         for span in source.line_map:
             if span is not None:
@@ -69,7 +69,7 @@ def page(inspection: Inspection, functions: Sequence[FunctionType]) -> str:
     first = {k: place for place, k in numbers.items()}
     right, targets = _generated(texts, numbers)
     left, present = _primal(functions, numbers, targets)
-    for k, place in first.items():  # what comes from a line that is not shown has no link
+    for k, place in first.items():  # a line whose origin is not shown has no link
         if place not in present:
             right = right.replace(f' href="#p{k}"', "")
     title = _text(inspection.report.function)
@@ -97,7 +97,7 @@ script-src 'unsafe-inline'">
 
 
 def _generated(texts: list[tuple[str, PythonSource]], numbers: dict[_Place, int]) -> tuple[str, dict[int, str]]:
-    """The generated code, and for each line of the user where the first of its lines is."""
+    """The generated code, and for each line of the user the first line generated from it."""
     parts: list[str] = []
     targets: dict[int, str] = {}
     for which, (title, source) in enumerate(texts):
@@ -118,12 +118,12 @@ def _generated(texts: list[tuple[str, PythonSource]], numbers: dict[_Place, int]
 def _primal(
     functions: Sequence[FunctionType], numbers: dict[_Place, int], targets: dict[int, str]
 ) -> tuple[str, set[_Place]]:
-    """The user's functions, and the lines of them that generated lines come from."""
+    """The user's functions, and those of their lines that generated lines come from."""
     parts: list[str] = []
     present: set[_Place] = set()
     for function in functions:
         file = function.__code__.co_filename
-        if file.startswith(PACKAGE):  # written out by this package
+        if file.startswith(PACKAGE):  # inlined from this package
             continue
         try:
             lines, start = inspect.getsourcelines(function)
@@ -145,5 +145,5 @@ def _primal(
 
 
 def _text(text: str) -> str:
-    """A line as text of the page: nothing in it is markup, and what does not print is spelled out."""
+    """A line as text of the page, with markup and unprintable characters escaped."""
     return html.escape(printable(text.rstrip().expandtabs(4)))

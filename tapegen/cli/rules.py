@@ -1,4 +1,4 @@
-"""The table of derivative rules: what `python -m tapegen rules` prints, and what docs/rules.md holds."""
+"""The table of derivative rules: the output of `python -m tapegen rules`, and the contents of docs/rules.md."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNCOMPILED = frozenset(
         "scipy.special.sph_harm_y",
     }
 )
-"""Functions that numba gets no text for, however they are called: their programs run as Python."""
+"""Functions that are never compiled, however they are called: their programs run as Python."""
 
 _METHODS = {
     "_PPolyBase.__call__": "PPoly.__call__",
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
 
 def table() -> str:
     """All rules as Markdown, area by area."""
-    for module in awaited():  # their rules are registered once they are there
+    for module in awaited():  # their rules are registered when they are imported
         importlib.import_module(module)
     areas: dict[str, list[Rule]] = {}
     for rule in all_rules():
@@ -98,7 +98,7 @@ def table() -> str:
 
 
 def _draws() -> list[str]:
-    """What draws random numbers, and the parameters by which that has derivatives."""
+    """Functions that draw random numbers, and the parameters with respect to which they have derivatives."""
     lines = [
         "## Random draws",
         "",
@@ -116,7 +116,7 @@ def _draws() -> list[str]:
 
 
 def _is_inner(rule: Rule) -> bool:
-    """Whether a rule is of what other rules are made of: nobody calls it by its name."""
+    """Whether a rule is only a building block of other rules: users do not call its function."""
     module = getattr(rule.func, "__module__", None) or ""
     return hasattr(rule.func, "type_like") or (module.startswith("tapegen.rules.") and rule.func not in SURGERY)
 
@@ -145,7 +145,7 @@ def _ranks(rule: Rule, name: str) -> str:
 
 
 def _name(rule: Rule | Refusal) -> str:
-    """The name by which users call the function; marker functions stand for syntax."""
+    """The name by which users call the function; marker functions represent syntax."""
     module = getattr(rule.func, "__module__", None) or ""
     name: str = getattr(rule.func, "__name__", "")
     if not name and isinstance(rule, Rule) and rule.body is not None:
@@ -177,7 +177,7 @@ def _modes(rule: Rule) -> str:
 
 
 def _numbers(rule: Rule) -> str:
-    """Of which numbers it holds: functions of `math` have no others."""
+    """The numbers for which it holds: functions of `math` accept no others."""
     is_complex = rule.of_complex and getattr(rule.func, "__module__", None) != "math"
     return "real, complex" if is_complex else "real"
 
@@ -190,7 +190,7 @@ def _reads(rule: Rule) -> str:
     for body in (rule.body, rule.pushforward):
         if body is not None:
             found.update(dict.fromkeys(_without_options(body)))
-    linear = rule.wrt if rule.kind == "linear" else ()  # their structure at most
+    linear = rule.wrt if rule.kind == "linear" else ()  # at most their structure
     values = [name for name in found if not name.endswith(("_bar", "_dot")) and name not in linear]
     return ", ".join(values) or "nothing"
 

@@ -34,9 +34,9 @@ class Signature:
     text : str
         The signature as it was given.
     args, kwargs
-        The arguments.
+        The example arguments.
     constants : set of tuple
-        Position or name of an argument, then the keys to a part of it.
+        Position or name of an argument, then the keys of a part of it.
     """
 
     text: str
@@ -61,7 +61,7 @@ def signature_of(text: str, fill: Fill | None = None, size: int = _SIZE) -> Sign
         where the first axis has size 1; structures as Python literals; static values as they are (`3`, `None`,
         `'upwind'`), by keyword if wanted (`n=3`).
     fill : callable, optional
-        Makes arrays; ones by default.  Numbers are arrays without axes to it.
+        Makes arrays; ones by default.  For scalars it makes arrays without axes.
     size : int
         The size of axes.
 
@@ -89,7 +89,7 @@ def signature_of(text: str, fill: Fill | None = None, size: int = _SIZE) -> Sign
 
 
 class _Reader:
-    """Makes one argument after the other."""
+    """Parses the arguments one by one."""
 
     def __init__(self, fill: Fill | None, size: int) -> None:
         self.fill, self.size = fill, size

@@ -26,7 +26,7 @@ def load_functions(target: str, wrt: str | None = None) -> list[Differentiable]:
     target : str
         `FILE::FUNCTION` (a dotted name for methods), or `FILE` for all decorated functions with signatures.
     wrt : str, optional
-        Names and positions with commas between them, in the place of what a decorator says.
+        Names and positions separated by commas, instead of those of a decorator.
     """
     path_text, separator, name = target.rpartition("::")
     path = Path(path_text if separator else target)
@@ -38,7 +38,7 @@ def load_functions(target: str, wrt: str | None = None) -> list[Differentiable]:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file; a name that no file can have names none."""
+    """Whether there is such a file; a name that is invalid for files denotes none."""
     try:
         return path.is_file()
     except OSError:  # a name that is too long
@@ -66,7 +66,7 @@ def check_arguments(function: Differentiable, signature: Signature) -> None:
 
 
 def load_module(path: Path) -> ModuleType:
-    """Import a file under the name that other modules import it by, if there is one.
+    """Import a file under the name by which other modules import it, if there is one.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def load_module(path: Path) -> ModuleType:
             spec = importlib.util.find_spec(name)
             if spec is not None and spec.origin is not None and Path(spec.origin).resolve() == path:
                 return importlib.import_module(name)
-        # another module has this name, or none can: the file gets a name of its own
+        # another module has this name, or the name is invalid: the file gets a name of its own
         name = f"tapegen_target_{''.join(c if c.isalnum() else '_' for c in path.stem)}"
         spec = importlib.util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None:

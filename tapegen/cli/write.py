@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def wanted(options: argparse.Namespace) -> Iterator[Wanted]:
-    """The functions that the arguments name, with the types they name."""
+    """The functions and types that the arguments name."""
     modes = list(dict.fromkeys(mode.strip() for mode in options.mode.split(",")))
     given = options.args or []
     if len(options.targets) > 1 and given and len(given) != len(options.targets):
@@ -96,7 +96,7 @@ def _one(function: Differentiable, text: str, modes: list[str]) -> Wanted:
 
 
 def _old_text(path: Path) -> str | None:
-    """What a file holds; None if there is none."""
+    """The contents of a file; None if there is none."""
     try:
         if path.exists() and not path.is_file():  # a device may have no end
             raise OSError("this is no file")
@@ -118,7 +118,7 @@ def _compare(path: Path, old: str | None, text: str) -> int:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """The whole text, or the old one: a reader never sees half of it."""
+    """Write the file atomically: a reader sees the whole new text or the old one."""
     try:
         publish(path, text.encode())
     except (OSError, ValueError) as error:

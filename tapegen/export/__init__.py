@@ -1,6 +1,6 @@
-"""Derivatives that run without tapegen: modules, shared libraries, wheels.
+"""Export of derivatives that run without tapegen: modules, shared libraries, wheels.
 
-* `module` - derivatives as the text of a Python module
+* `module` - derivatives as the source of a Python module
 * `output_buffers` - results written into buffers of the caller
 * `library` - ahead-of-time shared libraries
 * `python_loader` - the loader in the Python module of a library

@@ -1,4 +1,4 @@
-"""Ahead of time: derivatives as a shared library with a C header and a Python module that needs NumPy alone."""
+"""Shared library build (ahead of time): derivatives with a C header and a Python module that needs only NumPy."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.pipeline.program import Program
 
 _MODULES = frozenset(("numpy", *sys.stdlib_module_names, *keyword.kwlist))
-"""What no module beside others can be called."""
+"""Names that no module can have next to the modules of Python."""
 
 
 _LONGEST = 200
-"""Letters of a name: files have 255 at most, with what is added to it."""
+"""Maximal length of a name: files are limited to 255 characters, with what is added to the name."""
 
 
 def build(
@@ -62,15 +62,15 @@ def build(
     Parameters
     ----------
     func : callable
-        A function, differentiated with respect to what `differentiable` was told, or its first argument.
+        A function, differentiated with respect to the `wrt` of `differentiable`, or its first argument.
     *args, **kwargs
-        Arguments of the types that the library shall take; arrays that are contiguous stand for such arrays.
+        Arguments of the types that the library shall accept; contiguous arrays make the library accept contiguous ones.
     directory : path
-        Where `lib{name}.so`, `{name}.h`, `{name}.py` and `{name}.json` go; it is made if need be.
+        Where `lib{name}.so`, `{name}.h`, `{name}.py` and `{name}.json` are written; it is created if necessary.
     name : str, optional
         Name of the library; by default that of the function (`signal_grad` where Python has a module of that name).
     modes : sequence of str, optional
-        Some of `MODES`; by default all that the function has.
+        Some of `MODES`; by default all that are possible for the function.
     cpu : {"x86-64-v2", "x86-64-v3", "native"}
         The processors it runs on.
     blas : str
@@ -84,9 +84,9 @@ def build(
     Raises
     ------
     BuildError
-        If there is no compiled form, no C compiler, or the directory cannot be written.
+        If the function cannot be compiled, there is no C compiler, or the directory cannot be written.
     BadArgument
-        If the name is none for C, or none for a Python module (NameConflict).
+        If the name is invalid in C, or as the name of a Python module (NameConflict).
     """
     function = func if isinstance(func, Differentiable) else differentiable(func)
     wanted = Wanted(function, args, kwargs, modes or default_modes(function, args, kwargs))
@@ -94,15 +94,15 @@ def build(
 
 
 def default_name(text: str) -> str:
-    """The name of the library of a function or file: its own, where a module can have that name."""
+    """The name of the library of a function or file: its own, if a module can have that name."""
     name = identifier(text)
     return f"{name}_grad" if name in _MODULES else name
 
 
 def default_modes(function: Differentiable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, ...]:
-    """Everything that the function has: a gradient needs one number as the value.
+    """All modes that are possible for the function: a gradient needs a scalar as the value.
 
-    A tape holds no lists of lists.
+    A tape cannot contain lists of lists.
     """
     program = function._specialise(tuple(args), dict(kwargs)).program
     kept = [var.type for var in program.stages(scalar=False).kept]
@@ -118,7 +118,7 @@ def default_modes(function: Differentiable, args: Sequence[Any], kwargs: Mapping
 
 
 def _is_collected(function: Differentiable, program: Program) -> bool:
-    """Whether a derivative is by arguments that the function collects."""
+    """Whether a derivative is with respect to arguments that the function collects."""
     kinds = {name: p.kind for name, p in function._specializer.signature.parameters.items()}
     variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return any(kinds.get(name.partition(".")[0]) in variable for name in program.wrt_names)
@@ -149,7 +149,7 @@ def build_library(
 
 
 def _refuse_print(functions: Iterable[Function]) -> None:
-    """Refuse what writes to the standard output of Python, which the callers of a library need not have."""
+    """Refuse programs that write to Python's standard output, which the callers of a library need not have."""
     for function in functions:
         for stmt in statements(function.body):
             if isinstance(stmt, Effect) and stmt.call.func is print:
@@ -161,7 +161,7 @@ def _refuse_print(functions: Iterable[Function]) -> None:
 
 
 class _Library:
-    """Collects what goes into one library."""
+    """Collects the contents of one library."""
 
     def __init__(self, name: str, target: Processor) -> None:
         self.name, self.target = name, target
@@ -220,7 +220,7 @@ class _Library:
         )
 
     def _base(self, name: str) -> str:
-        """What the names of a function begin with; none of them may be that of another function."""
+        """The prefix of the names of a function; no other function has the same."""
         refused: set[str] = set()
         while True:
             base = identifier(f"{self.name}_{name}", refused)
@@ -238,7 +238,7 @@ class _Library:
         results = [value.type for value in last.values]
         returned = Return(tuple(map(_of_its_dtype, last.values)), last.origin)
         function = replace(function, body=(*function.body[:-1], returned), defaults=())
-        # results of a pullback are named like arguments of its record, whose sizes it is not told
+        # results of a pullback have the names of arguments of its record, whose sizes are not passed to it
         given = {parameter.name for parameter in entry.given} if entry.kind == "call" else set()
         function, rooms = with_rooms(function, [k for k, each in enumerate(entry.results) if each.like in given])
         with deep():
@@ -251,7 +251,7 @@ class _Library:
         return replace(entry, symbol=symbol, rooms=rooms)
 
     def write(self, directory: Path, products: Products) -> Path:
-        """Make the files."""
+        """Write the files."""
         about = {
             "generator": _GENERATOR,
             "name": self.name,
@@ -270,7 +270,7 @@ class _Library:
         native = "".join(each.symbol for each in self.objects)
         abi = hashlib.sha256((description + native).encode()).hexdigest()[:8]
         texts = {
-            f"{self.name}.json": description,  # first: it says that the other files are ours
+            f"{self.name}.json": description,  # first: it marks the other files as ours
             f"{self.name}.h": header(self.name, self.entries, lines, abi),
             f"{self.name}.py": wrapper(self.name, self.wrapped, abi),
         }
@@ -295,7 +295,7 @@ _GENERATOR = "tapegen"
 
 
 def _refuse_foreign(directory: Path, name: str, files: Iterable[str]) -> None:
-    """Raise BuildError where a file would take the place of one that is no part of a library; the .json tells."""
+    """Raise BuildError where a file would overwrite one that is no part of a library; the .json lists them."""
     try:
         about = json.loads((directory / f"{name}.json").read_text(encoding="utf-8"))
         ours = isinstance(about, dict) and about.get("generator") == _GENERATOR and about.get("name") == name
@@ -331,7 +331,7 @@ _DOC = {
 
 
 class _Interface:
-    """The C function of one form: names of parameters and results, and where they come from.
+    """The C function of one derivative kind: names of parameters and results, and where they come from.
 
     `recorded` holds the names that the arguments have in the first function of a pair.
     """
@@ -346,7 +346,7 @@ class _Interface:
         self.taken: set[str] = set()
 
     def entry(self) -> Entry:
-        """The C function, but for the machine code that it calls."""
+        """The C function, without the machine code that it calls."""
         last = self.function.body[-1]
         assert isinstance(last, Return)
         stages = self.program.stages(scalar=False) if self.role in ("record", "pullback") else None
@@ -367,7 +367,7 @@ class _Interface:
         )
 
     def _name(self, text: str, type_: Any) -> str:
-        """A name for C that is free, as are those that the interface makes of it."""
+        """A free name for C, whose derived names in the interface are free too."""
         refused: set[str] = set()
         while True:
             name = identifier(text, self.taken | refused)
@@ -403,7 +403,7 @@ class _Interface:
         return Parameter(name, var.type, value=np.ones(()) if is_array else 1.0)  # the cotangent of the objective
 
     def _held(self, param: Param) -> Any:
-        """The value of a parameter that is part of the library; None for one that the caller gives."""
+        """The value of a parameter that is part of the library; None for one that the caller passes."""
         if param.getter is not None:
             value = param.getter()
         elif param.argument in self.derived.bound:
@@ -440,7 +440,7 @@ class _Interface:
             names.append(self._name(base, value.type))
             yield Result(names[-1], value.type, self.names.get(likes[k]) if k in likes else None)
         for k, value in enumerate(values[count:]):
-            if self.role == "record":  # with the type that the pullback takes
+            if self.role == "record":  # with the type that the pullback accepts
                 yield Result(f"kept_{k}", self.program.stages(scalar=False).kept[k].type)
             elif self.role == "grad":
                 like = self.names.get(wrt[k])
@@ -453,21 +453,21 @@ class _Interface:
 
 
 def _of_its_dtype(value: Expr) -> Expr:
-    """A result as the C function reads it: numba computes some numbers of single precision in double."""
+    """A result as the C function reads it: numba computes some single-precision scalars in double."""
     if isinstance(value.type, Scalar) and value.type.dtype in ("float32", "complex64"):
         return Call(getattr(np, value.type.dtype), (value,), (), value.type)
     return value
 
 
 def _writes_into(function: Function, kept: Sequence[Var]) -> bool:
-    """Whether a pullback may write into what it is given; the items of a list have no names."""
+    """Whether a pullback may write into its arguments; the items of a list have no names."""
     if any(isinstance(var.type, ListOf) and isinstance(var.type.item, Array) for var in kept):
         return True
     return bool(effects_of(function).mutated_params.intersection(var.name for var in kept))
 
 
 def _hessian_places(derived: Derived, program: Program) -> dict[int, tuple[int, Var]]:
-    """For the results of a gradient as a program: which argument of `wrt` they belong to, and its parameter there."""
+    """For the results of a gradient: which argument of `wrt` each belongs to, and its parameter there."""
     own = {(param.argument, param.path): param.var for param in program.lowered.params}
     places = {param.var: (param.argument, param.path) for param in derived.program.lowered.params}
     wrt = derived.program.wrt_vars()

@@ -1,4 +1,4 @@
-"""Results of machine code that are made where the caller wants them, so that nobody copies them there."""
+"""Caller-provided output buffers: machine code writes results into arrays of the caller, which saves a copy."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from tapegen.loops.analysis.block_queries import names_in
 
 
 def with_rooms(function: Function, candidates: Iterable[int]) -> tuple[Function, tuple[int, ...]]:
-    """A function that takes arrays for results of its own to be made in, as its last parameters.
+    """A function that accepts buffers for its results, as its last parameters.
 
-    Where such an array has other sizes than the result - none, for a result that nobody wants - the function makes
-    one as before.
+    Where a buffer has other sizes than the result - none, for a result that nobody wants - the function allocates
+    an array as before.
 
     Parameters
     ----------
     function : Function
         A program as it is compiled, without defaults.
     candidates : iterable of int
-        Positions of results for which there may be a room.
+        Positions of results that may have a buffer.
 
     Returns
     -------
     function : Function
     rooms : tuple of int
-        The positions of those that have one: new arrays that the function makes once, whatever happens.
+        The positions of results with a buffer: new arrays that the function allocates exactly once on every path.
     """
     last = function.body[-1]
     assert isinstance(last, Return)
@@ -54,7 +54,7 @@ def with_rooms(function: Function, candidates: Iterable[int]) -> tuple[Function,
 
 
 def _is_new_array(value: Expr) -> bool:
-    """Whether an expression makes an array in the order of C, which it could make elsewhere."""
+    """Whether an expression allocates an array in C order, which could be a buffer instead."""
     match value:
         case Call(np.empty | np.zeros, _, _, Array(rank=rank, layout="C")):
             return rank > 0
@@ -64,7 +64,7 @@ def _is_new_array(value: Expr) -> bool:
 
 
 def _in_room(stmt: Assign, target: Var, room: Var) -> Stmt:
-    """The statement that makes an array, where there may be a room for it."""
+    """The statement that allocates an array, where a buffer may replace it."""
     made = stmt.value
     assert isinstance(made, Call)
     if made.func is np.dot:
@@ -81,7 +81,7 @@ def _in_room(stmt: Assign, target: Var, room: Var) -> Stmt:
 
 
 def _fits(room: Var, shape: Expr) -> Expr:
-    """Whether the array has this shape, which is a number, a tuple, or the shape of another."""
+    """Whether the array has this shape, which is an integer, a tuple, or the shape of another array."""
     assert isinstance(room.type, Array)
     if isinstance(shape, Tuple):
         sizes = [Call(intrinsics.dim, (room, Const(axis)), (), INT) for axis in range(room.type.rank)]

@@ -1,4 +1,4 @@
-"""How the Python module of a library calls it: its text is part of each such module, and needs NumPy alone.
+"""Loader of a library: the code by which its Python module calls it, part of each such module; it needs only NumPy.
 
 All names begin with an underscore, so that the functions of the user may have any other.
 """
@@ -23,7 +23,7 @@ _SHAPE, _FIRST_ERROR = 4, 16
 
 
 class _Library:
-    """A shared library beside this file."""
+    """A shared library next to this file."""
 
     def __init__(self, directory: Path, file: str, prefix: str, abi: int) -> None:
         for k in range(20):  # a path that the process has loaded from stands for what it held then: spell it otherwise
@@ -50,7 +50,7 @@ class _Library:
 
 
 class _Number:
-    """A parameter that is a number; a `tangent` may be None, which is zero."""
+    """A scalar parameter; a `tangent` may be None, which is zero."""
 
     def __init__(self, name: str, dtype: str, *, tangent: bool = False) -> None:
         self.name, self.dtype, self.tangent = name, np.dtype(dtype), tangent
@@ -58,7 +58,7 @@ class _Number:
         self.type = np.ctypeslib.as_ctypes_type(parts)
 
     def given(self, value: Any) -> list[Any]:
-        """What the C function gets for a value."""
+        """The C argument for a value."""
         if value is None and self.tangent:
             value = 0
         kinds: tuple[type, ...] = (int, float, np.integer, np.floating)
@@ -79,7 +79,7 @@ class _Number:
 
 
 class _Array:
-    """A parameter that is an array; `like` names the parameter or result whose shape a tangent or cotangent has."""
+    """An array parameter; `like` names the parameter or result whose shape a tangent or cotangent has."""
 
     def __init__(
         self, name: str, dtype: str, rank: int, layout: str, written: bool = False, like: str | None = None
@@ -88,7 +88,7 @@ class _Array:
         self.written, self.like = written, like
 
     def checked(self, value: Any, shapes: dict[str, tuple[int, ...]]) -> np.ndarray:
-        """The array, if it is as the library was built for; its shape goes into `shapes`."""
+        """The array, if it has the properties the library was built for; its shape is added to `shapes`."""
         if self.like is not None:  # anything of the right shape
             shape = shapes[self.like]
             if self.dtype.kind != "c" and np.iscomplexobj(value):
@@ -114,11 +114,11 @@ class _Array:
 
     @property
     def order(self) -> Any:
-        """The order in memory of an array made for this parameter."""
+        """The memory order of an array created for this parameter."""
         return "F" if self.layout == "F" else "C"
 
     def given(self, value: np.ndarray) -> list[Any]:
-        """What the C function gets for a checked array."""
+        """The C argument for a checked array."""
         found: list[Any] = [ctypes.c_void_p(value.ctypes.data)]
         if self.like is None:
             found += map(ctypes.c_int64, value.shape)
@@ -137,7 +137,7 @@ class _Result:
 
     @property
     def is_free(self) -> bool:
-        """Whether only the call itself tells the shape."""
+        """Whether the shape is known only after the call."""
         return self.rank > 0 and self.like is None
 
     def taken(self, memory: np.ndarray) -> Any:
@@ -234,7 +234,7 @@ def _vjp(
     seeds_of: Callable[[Any], dict[int, Any]],
     cotangents_of: Callable[[list[Any]], Any],
 ) -> tuple[Any, Callable[[Any], Any]]:
-    """The value, and the function that pulls cotangents of it back."""
+    """The value, and the pullback of its cotangents."""
     tape = _Tape(record.library, tape_name)
     found = record(*leaves, record=tape)
     tape.shapes |= {str(k): np.shape(each) for k, each in enumerate(found)}
@@ -248,7 +248,7 @@ def _vjp(
 
 
 def _with_aux(both: tuple[Any, Any], pull: Callable[[Any], Any]) -> tuple[Any, Callable[[Any], Any], Any]:
-    """Objective, pullback and what else the function returns."""
+    """Objective, pullback, and the auxiliary result."""
     value, aux = both
     return value, pull, aux
 
@@ -274,13 +274,13 @@ def _directed(
 
 
 def _same(name: str, value: Any, fixed: Any) -> None:
-    """Raise ValueError for an argument that has another value than the library was built for."""
+    """Raise ValueError for an argument whose value differs from the one the library was built for."""
     if type(value) is not type(fixed) or repr(value) != repr(fixed):
         raise ValueError(f"the library was built for {name} = {fixed!r}, not {value!r}")
 
 
 def _built_in(name: str, value: Any) -> None:
-    """Raise ValueError for an argument that is part of the library, and given once more."""
+    """Raise ValueError for an argument that is part of the library, and passed again."""
     if value is not None:
         raise ValueError(f"{name} is part of the library and cannot be changed; give None")
 

@@ -1,7 +1,7 @@
-"""The Python module of a library: functions with the user's arguments and structures, over the C functions.
+"""Python wrapper generator: the Python module of a library, with the user's arguments over the C functions.
 
-Functions of the user hold the names of their arguments and names that begin with an underscore, nothing else: whatever
-an argument is called, it hides nothing that the function needs.
+Functions of the user contain only the names of their arguments and names that begin with an underscore, so that no
+argument can shadow a name that the function needs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PLAIN = (bool, int, float, str, bytes, type(None))
 class Wrapped:
     """One function of the user with its C functions, by their roles.
 
-    `hessian` says where the Hessian product gives the gradients of the arguments of `wrt`.
+    `hessian` states where the Hessian product returns the gradients of the arguments of `wrt`.
     """
 
     derived: Derived
@@ -53,12 +53,12 @@ class Wrapped:
 
 
 def wrapper(library: str, functions: Sequence[Wrapped], abi: str) -> str:
-    """The text of the module; `abi` is the number of the library that it is made for.
+    """The text of the module; `abi` is the number of the library that it is generated for.
 
     Raises
     ------
     BuildError
-        If a result holds what the module cannot make.
+        If a result contains a value that the module cannot construct.
     BadArgument
         If an argument has a name that the module needs.
     """
@@ -80,7 +80,7 @@ def wrapper(library: str, functions: Sequence[Wrapped], abi: str) -> str:
 
 @functools.cache
 def _reserved() -> frozenset[str]:
-    """What a function of the module may not be called."""
+    """Names that a function of the module cannot have."""
     return frozenset((*keyword.kwlist, *vars(builtins), *_bound(_loader())))
 
 
@@ -116,7 +116,7 @@ class _Function:
         self.parameters = [p for p in self.derived.owner.signature.parameters.values() if p.name not in bound]
 
     def parts(self) -> Iterator[str]:
-        """Flat functions, how arguments become flat, and the user's functions."""
+        """Flat functions, the flattening of arguments, and the user's functions."""
         entries = self.wrapped.entries
         yield from (self._native(role, entry) for role, entry in entries.items())
         yield self._leaves()
@@ -173,7 +173,7 @@ class _Function:
     def _signature(self, default: Callable[[inspect.Parameter], str | None]) -> str:
         """The parameters as the user wrote them, with the text of each default; None for no default.
 
-        A parameter without default takes that of those before it, as Python's syntax wants.
+        A parameter without default gets that of the parameters before it, as Python's syntax requires.
         """
         kept: list[inspect.Parameter] = []
         may = True
@@ -224,7 +224,7 @@ class _Function:
         return "\n".join(lines)
 
     def _checks(self, name: str, path: tuple[Any, ...], abstract: Any) -> Iterator[str]:
-        """What was fixed when the library was built: structures, and values that are no numbers."""
+        """Values that were fixed when the library was built: structures, and values that are not numeric."""
         text = self.derived.access(name, path)
         if isinstance(abstract, StaticValue):
             if type(abstract.value) in _PLAIN:
@@ -275,7 +275,7 @@ class _Function:
         return parts[0] if isinstance(self.program.options.wrt, int | str) else _tuple(parts)
 
     def _aux(self) -> str:
-        """What follows in the text of results with `has_aux`."""
+        """The rest of the text of results with `has_aux`."""
         if not self.program.options.has_aux:
             return ""
         assert isinstance(self.program.lowered.output, Struct)
@@ -343,7 +343,7 @@ def _returned(function: Any) -> tuple[Any, ...]:
 
 
 class _Text(str):
-    """A text that prints as it stands."""
+    """A text that prints unchanged."""
 
     __slots__ = ()
 
@@ -352,7 +352,7 @@ class _Text(str):
 
 
 def _literal(value: Any) -> str:
-    """A constant as Python writes it."""
+    """A constant as a Python literal."""
     if type(value) not in _PLAIN:
         raise _unknown(value)
     if isinstance(value, float) and (value != value or value in (float("inf"), -float("inf"))):
@@ -380,7 +380,7 @@ def _built(struct: Struct, parts: Sequence[str]) -> str:
 
 
 def _seed_places(template: Any, text: str, found: dict[int, str]) -> None:
-    """Where the cotangent of each result stands in the structure that a caller gives."""
+    """The position of each result's cotangent in the structure that a caller passes."""
     if isinstance(template, Slot):
         found.setdefault(template.index, text)
     elif isinstance(template, Struct):

@@ -1,7 +1,7 @@
-"""A library as a wheel (PEP 427) and as a source distribution (PEP 643).
+"""Wheels (PEP 427) and source distributions (PEP 643) of a library.
 
-This file is also the build backend of each source distribution (PEP 517), where it lies beside the library: it needs
-nothing but Python.
+This file is also the build backend of each source distribution (PEP 517), which contains a copy of it: it needs only
+Python.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _BACKEND = "tapegen_backend"
 
 
 def wheel(module: Path, directory: Path | None = None) -> Path:
-    """Make a wheel of what `build` has made; pip installs it where NumPy is.
+    """Make a wheel of the output of `build`; pip installs it where NumPy is.
 
     Parameters
     ----------
     module : Path
         The Python module of the library.
     directory : Path, optional
-        Where it goes; by default beside the module.
+        Where it is written; by default next to the module.
 
     Returns
     -------
     Path
-        The wheel.  Its version is 0 and a number that the contents decide.
+        The wheel.  Its version is 0 and a number derived from the contents.
     """
     contents = _contents(module)
     name, version, platform = _identity(module, contents)
@@ -55,7 +55,7 @@ def wheel(module: Path, directory: Path | None = None) -> Path:
 
 
 def source_distribution(module: Path, directory: Path | None = None) -> Path:
-    """Make a source distribution of the same: the library as it is, and what makes the wheel of it.
+    """Make a source distribution of the same: the library as it is, and the code that makes the wheel of it.
 
     Parameters and result are those of `wheel`.
     """

@@ -1,4 +1,4 @@
-"""Calls of differentiable functions: specialization, dispatch, fast paths.
+"""Runtime of differentiable functions: specialization, dispatch, fast paths of calls.
 
 * `tangents` - packing and unpacking of tangents
 * `random_state` - states of random generators among the arguments

@@ -1,4 +1,4 @@
-"""One call of a specialized program: running it, its derivatives, and what is said where it fails."""
+"""Bound calls: one call of a specialized program, its value and derivatives, and the translation of its errors."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from tapegen.runtime.random_state import States, put_back, states_of
 from tapegen.runtime.tangents import argument_at, argument_tangents, as_result, result_tangent
 from tapegen.transform.simplify.real_domain import TURNS_COMPLEX
 
-_SHARING_EFFORT = 10_000  # steps spent on finding out whether two arrays really share an element
+_SHARING_EFFORT = 10_000  # maximal work for deciding whether two arrays really share an element
 
 
 def inspected(program: Program, leaves: Sequence[Any] | None = None) -> Inspection:
-    """The generated programs, with the values of the parameters if there are any."""
+    """The interface of generated programs, with the values of the parameters if there are any."""
     try:
         stages = program.stages(scalar=True)
     except BadArgument:
@@ -64,7 +64,7 @@ class BoundCall:
     Attributes
     ----------
     program : Program
-        What was found for their types.
+        The program for their types.
     owner : Specializer
         The function.
     args, kwargs
@@ -83,16 +83,16 @@ class BoundCall:
     owns_copies: bool = False
 
     def kept(self, wrt: tuple[int, ...]) -> BoundCall:
-        """This call with everything it reads as it is now, differentiated by other arguments."""
+        """This call with copies of all that it reads, differentiated with respect to other arguments."""
         values = self.values if self.owns_copies else copy.deepcopy(self.values)
         return replace(self, program=self.owner.varied(self.program, wrt), values=values, owns_copies=True)
 
     # ---- calls -------------------------------------------------------------------------------------------------------
 
     def answer(self, form: Form, tangents: Sequence[Any] = ()) -> tuple[Any, ...]:
-        """Value and derivative: for "joint" the gradient, for "jvp" and "tangent" that along tangents, those of `wrt`.
+        """Value and derivative: the gradient for "joint", the tangent along those of `wrt` for "jvp" and "tangent".
 
-        With `has_aux`, what else the function returns follows a tangent.  For "primal" the derivative is None, and for
+        With `has_aux`, the auxiliary result follows a tangent.  For "primal" the derivative is None, and for
         "tangent" the value, which is not computed.
         """
         known = None if self.owns_copies else self.program.repeated.get(form)
@@ -100,13 +100,13 @@ class BoundCall:
         return self.evaluate_slow(form, tangents) if found is None else found
 
     def evaluate_slow(self, form: Form, tangents: Sequence[Any] = ()) -> tuple[Any, ...]:
-        """The same, where compiled code alone does not say it."""
+        """Slow path of `evaluate`, where compiled code alone does not suffice."""
         if form == "primal":
             return self._value(), None
         return self._value_and_grad() if form == "joint" else self._jvp(form, tangents)
 
     def _value(self) -> Any:
-        """The primal; that of plain Python where a real number or matrix becomes complex."""
+        """The primal; plain Python's value where a real scalar or matrix becomes complex."""
         leaves = self.leaves()
         try:
             values = self._run("primal", leaves)
@@ -129,7 +129,7 @@ class BoundCall:
         return self._stored(values[:count], leaves, "joint"), self._gradient(values[count:], "joint")
 
     def raise_as_python(self) -> None:
-        """Raise what plain Python raises, and name an argument that is no number or array if that is the reason.
+        """Raise what plain Python raises; report an argument that is no scalar or array if that is the reason.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class BoundCall:
             if value is not None and not isinstance(value, (str, bytes, set, frozenset)):
                 continue
             kind = type(value).__name__
-            kinds = (f"'{kind}'", repr(np.asarray(value).dtype))  # Python's name and NumPy's
+            kinds = (f"'{kind}'", repr(np.asarray(value).dtype))  # the name in Python and in NumPy
             if name in self.program.wrt_names or any(each in str(error) for each in kinds):
                 what = "None" if value is None else f"a {kind}"
                 return BadArgument(
@@ -160,21 +160,21 @@ class BoundCall:
         return None
 
     def vjp(self) -> tuple[Any, ...]:
-        """Value and pullback, and with `has_aux` what else the function returns."""
+        """Value and pullback, and with `has_aux` the auxiliary result."""
         outline = self.program.outline("record")
         leaves = self.leaves()
         shapes = self._shapes(leaves)
         values = self._run("record", leaves)
         count = len(values) - len(outline.kept)
         value, *aux = self.parts(self._stored(values[:count], leaves, "record"))
-        # what the pullback reads must survive whatever the caller does with his arrays and with the value
+        # what the pullback reads must survive later changes of the caller's arrays and of the value
         theirs = [leaf for leaf in (*self.leaves(), *values[:count]) if isinstance(leaf, np.ndarray)]
         kept = [_apart(item, theirs) for item in values[count:]]
 
         def pullback(value_bar: Any) -> Any:
             """Cotangents of the arguments of `wrt` for cotangents of the value."""
             seeds = self._seeds(value, value_bar, outline.seeds)
-            # a pullback takes values off the end of its lists; the next call must find them again
+            # a pullback removes values from the end of its lists; the next call must find them again
             again = [list(item) if isinstance(item, list) else item for item in kept]
             try:
                 gradients = self.program.run("pullback", [*again, *seeds])
@@ -221,7 +221,7 @@ class BoundCall:
         return result, tangent, *aux
 
     def _remember(self, form: Form, make: Callable[[], FastCall | None]) -> None:
-        """What calls after this one are spared, if it has run compiled code."""
+        """A fast call for later calls, if this one has run compiled code."""
         program = self.program
         if form not in program.repeated and form in program.parts.built:
             with program.boundary("returning", form):
@@ -251,7 +251,7 @@ class BoundCall:
         entry = [(leaf, leaf.copy()) for leaf in arrays if leaf.flags.writeable]
         states = states_of(leaves)
         try:
-            if len(entry) < len(arrays):  # compiled code takes no read-only arrays to write into
+            if len(entry) < len(arrays):  # compiled code does not accept read-only arrays to write into
                 return program.interpret(program.function(form), leaves)
             return program.run(form, leaves)
         except Raised as raised:
@@ -260,7 +260,7 @@ class BoundCall:
             if isinstance(error, MemoryError) and str(error) in (TOO_MUCH, LIST_FULL):
                 raise self._too_much(error, form) from error
             loop = program.loop_of_tape(error, form)
-            if loop is not None:  # plain Python is not asked: it would go through a loop that is too long
+            if loop is not None:  # plain Python does not run: it would go through a loop that is too long
                 raise self._refusal(error, form, loop) from error
             if isinstance(error, MemoryError) and program.function(form).tapes:
                 has_value = self._has_value(leaves)
@@ -276,7 +276,7 @@ class BoundCall:
                 program.warn_uncompiled(program.function(form), str(error), program.place(error)[0])
                 try:
                     return program.interpret(program.function(form), leaves)
-                except Raised as again:  # tapes hold 64 bits, and the stack has an end
+                except Raised as again:  # tapes hold 64 bits, and the stack is limited
                     error = again.error
                     _restore_arguments(entry, states)
                     if gives_up:
@@ -285,18 +285,18 @@ class BoundCall:
             raise self._refusal(error, form) from error
 
     def check_stores(self, form: Form) -> None:
-        """Refuse a call whose stores into objects of the caller would go wrong."""
+        """Refuse a call whose stores into objects of the caller would be inconsistent."""
         if not self.owns_copies:
             stored_state.check(self.program, form, self._arguments)
 
     def _as_python_then_back(self, error: Exception, form: Form) -> None:
-        """Run plain Python in order to raise what it raises; where it returns, the caller's objects are as before."""
+        """Run plain Python to raise its exception; if it returns, the caller's objects are restored."""
         put_back = self.entry()
         self._reraise_from_python(error, form)
         put_back()
 
     def _has_value(self, leaves: list[Any]) -> bool:
-        """Whether the function itself finds enough memory: built code says so sooner than plain Python."""
+        """Whether the function itself finds enough memory: generated code runs out of it sooner than plain Python."""
         try:
             self.program.run("primal", leaves[: len(self.program.lowered.function.params)])
         except Raised:
@@ -304,9 +304,9 @@ class BoundCall:
         return True
 
     def _reraise_from_python(self, error: Exception, form: Form) -> None:
-        """Run plain Python in order to raise what it raises, with its own traceback.
+        """Run plain Python to raise its exception, with its own traceback.
 
-        Where it raises nothing because its numbers are complex, it has the value of the primal, and that is raised.
+        If it raises nothing because its values are complex, it has computed the primal, which is raised.
         """
         try:
             value = self.owner.python(*self.args, **self.kwargs)
@@ -350,7 +350,7 @@ class BoundCall:
         )
 
     def _too_much(self, error: Exception, form: Form) -> TapeMemoryError:
-        """A call is stopped before it takes all the memory; plain Python is not asked, which may never end either."""
+        """The call was stopped before it exhausted memory; plain Python does not run, since it may not end either."""
         name = self.owner.function.__qualname__
         made = self.program.loop_of_tape(error, form)
         loops = self.program.growing_loops(form, error) or ([made] if made is not None else [])
@@ -371,7 +371,7 @@ class BoundCall:
         )
 
     def _own_rules(self) -> str:
-        """The functions that it calls and whose rules are the user's."""
+        """The functions that the program calls and that have rules of the user."""
         called = {func for stmt in self.program.lowered.function.body for func in traversal.calls(stmt)}
         return ", ".join(sorted(callable_text(func) for func in called if own_rule(func) is not None))
 
@@ -381,7 +381,7 @@ class BoundCall:
         return [np.shape(given[var]) for var in self.program.wrt_vars()]
 
     def _check_shapes(self, gradients: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> None:
-        """What tapegen gives has the shapes of the arguments; what a rule of the user's gives may not."""
+        """Check shapes: tapegen's gradients have those of the arguments; the gradients of a user's rule may not."""
         for var, gradient, wanted in zip(self.program.wrt_vars(), gradients, shapes, strict=True):
             found = np.shape(gradient)
             if found != wanted:
@@ -413,7 +413,7 @@ class BoundCall:
                     )
 
     def _parameter(self, name: str) -> Span | None:
-        """Where the user writes an argument of this name."""
+        """The user's location of an argument of this name."""
         return span_of_parameter(self.owner.function, name) or self.program.lowered.function.origin
 
     # ---- results -----------------------------------------------------------------------------------------------------
@@ -423,14 +423,14 @@ class BoundCall:
             return value_of(self.program)(as_types(values, result_types(self.program)))
 
     def _stored(self, values: Sequence[Any], leaves: Sequence[Any], form: Form) -> Any:
-        """The value, when the caller's objects hold what the function stores into them."""
+        """The value, after stores into the caller's objects have been done."""
         with self.program.boundary("returning", form):
             results = as_types(values, result_types(self.program))
         self.store(results, leaves)
         return self._result(values, form)
 
     def store(self, results: Sequence[Any], leaves: Sequence[Any]) -> None:
-        """Store what the program returns for objects of the caller; of a call that is kept nothing is stored."""
+        """Store what the program returns for objects of the caller; a frozen copy of a call stores nothing."""
         if self.program.lowered.mutations and not self.owns_copies:
             commit.apply(self.program.lowered.mutations, self._arguments(), results, leaves)
 
@@ -438,16 +438,16 @@ class BoundCall:
         return self.owner.bind(self.args, self.kwargs)
 
     def entry(self) -> Callable[[], None]:
-        """What puts the caller's objects back to what they hold now."""
+        """A function that restores the present contents of the caller's objects."""
         undo = commit.before(self.program.lowered.mutations, self._arguments())
         return lambda: [each() for each in undo].clear()
 
     def as_python_raises(self) -> None:
-        """Run plain Python where a derivative of this call has raised an error: it stores what it does, and raises."""
+        """Run plain Python where a derivative of this call has raised an error: it stores as usual, and raises."""
         self._as_python_then_back(RuntimeError(), "joint")
 
     def parts(self, value: Any) -> tuple[Any, ...]:
-        """The value; with `has_aux` the objective, and what else the function returns."""
+        """The value; with `has_aux` the objective, and the auxiliary result."""
         return (value,) if self.program.objective is self.program.lowered.output else tuple(value)
 
     def _gradient(self, values: Sequence[Any], form: Form) -> Any:
@@ -480,7 +480,7 @@ class BoundCall:
 
 
 _OF_WRONG_TEXT = (NameError, AttributeError, AssertionError)
-"""What no right text raises where plain Python raises nothing."""
+"""An error that correct generated code cannot raise where plain Python raises nothing."""
 
 
 class _PlainValue(Exception):
@@ -498,21 +498,21 @@ def _seed_one(seed: Var) -> Any:
 
 
 def _apart(item: Any, others: list[np.ndarray]) -> Any:
-    """An array, or a copy if one of the others has memory of it."""
+    """An array, or a copy if it shares memory with one of the others."""
     if isinstance(item, np.ndarray) and any(np.may_share_memory(item, other) for other in others):
         return item.copy()
     return item
 
 
 def _restore_arguments(entry: list[tuple[np.ndarray, np.ndarray]], states: States) -> None:
-    """Give arrays and generators what they held on entry."""
+    """Restore arrays and generators to their state on entry."""
     for leaf, before in entry:
         leaf[...] = before
     put_back(states)
 
 
 def _share(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays share an element, or that is too hard to tell."""
+    """Whether two arrays share an element, or that is too expensive to decide."""
     try:
         return np.shares_memory(a, b, max_work=_SHARING_EFFORT)  # type: ignore[arg-type]  # the stub knows 0 and -1
     except np.exceptions.TooHardError:
@@ -524,7 +524,7 @@ def _floats(leaf: Any) -> bool:
 
 
 def _matched(template: Any, value: Any, value_bar: Any) -> Iterator[tuple[Any, Any]]:
-    """The computed leaves of a value with their cotangents; what the program returns as a constant has none."""
+    """The computed leaves of a value with their cotangents; constants that the program returns have none."""
     if isinstance(template, StaticValue):
         return
     if isinstance(template, Slot):

@@ -1,10 +1,11 @@
-"""Closures that are made anew by each call of the function around them share what is derived and built for one of them.
+"""Code sharing of closures: closures that each call of an outer function creates share derived and compiled code.
 
-Each is lowered, since its values may be others.  Where the program that comes out is the one of an earlier
-closure of the same code, so are its derivatives.
+Each is lowered, since its values may differ.  If the resulting program equals that of an earlier closure of the same
+code, they share the derivatives.
 
 A captured float is a constant of the program, until it is found to have changed, in the same function or from one
-closure to the next: then it is an argument, so that a schedule or a loop over settings compiles twice, not each time.
+closure to the next: then it becomes an argument, so that a schedule or a loop over settings compiles twice, not each
+time.
 """
 
 from __future__ import annotations
@@ -29,25 +30,25 @@ _MOST = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Text:
-    """Stands for all functions of one code: whatever they read has a guard of its own."""
+    """Represents all functions of one code: whatever they read has a guard of its own."""
 
     code: CodeType
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Known:
-    """A program that was made before, without the closures that it was made for.
+    """An earlier program, without the closures that it was lowered for.
 
     Attributes
     ----------
     codes : tuple of code
-        Of the functions whose text is part of the program.
+        The functions that are inlined in the program.
     constants : tuple
-        What was taken as constant, in the order in which it was read.
+        Values that were assumed constant, in the order in which they were read.
     function : Function
-        The program; it keeps the objects alive that the key tells apart by identity.
+        The program; it keeps the objects alive that the key distinguishes by identity.
     parts : Parts
-        What it was made into.
+        Its artifacts.
     """
 
     codes: tuple[CodeType, ...]
@@ -60,14 +61,14 @@ _KNOWN: OrderedDict[Any, _Known] = OrderedDict()
 
 
 def share_compiled_code(program: Program, key: Any) -> None:
-    """Give a new program the parts of the last one like it; the caller holds `building`.
+    """Give a new program the artifacts of the last equal one; the caller holds `building`.
 
     Parameters
     ----------
     program : Program
         As it was lowered.
     key : hashable
-        The types of its arguments, the options and the rules that there are.
+        The types of its arguments, the options and the registered rules.
     """
     lowered, owner = program.lowered, program.owner
     if not owner.function.__code__.co_flags & CO_NESTED:  # there is one of its code
@@ -91,14 +92,14 @@ _FLOATS: OrderedDict[Any, dict[Any, Any]] = OrderedDict()
 
 
 def despecialize_changed_floats(code: CodeType, key: Any, lower: Callable[[frozenset[Any]], Lowered]) -> Lowered:
-    """Lower a function; captured floats that have changed since last time are arguments of the program.
+    """Lower a function; captured floats that have changed since the last lowering become arguments of the program.
 
     Parameters
     ----------
     code : code
         Of the function.
     key : hashable
-        The types of its arguments, the options and the rules that there are.
+        The types of its arguments, the options and the registered rules.
     lower : callable
         Lowers it with the given floats as arguments.
     """
@@ -123,7 +124,7 @@ def despecialize_changed_floats(code: CodeType, key: Any, lower: Callable[[froze
 
 
 def _lowered_if_possible(lower: Callable[[frozenset[Any]], Lowered], changing: frozenset[Any]) -> Lowered | None:
-    """None where one of the floats must be known."""
+    """None where one of the floats must be known at compile time."""
     try:
         return lower(changing)
     except InternalError:

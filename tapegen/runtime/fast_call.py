@@ -1,4 +1,4 @@
-"""Calls of compiled derivatives after the first one: nothing is looked up that the first one has found."""
+"""Fast path: calls of compiled derivatives after the first one, with everything that can be resolved before."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from tapegen.runtime.random_state import states_of
 from tapegen.runtime.tangents import as_result, result_tangent
 
 _NUMPY_NUMBERS: dict[str, type] = {np.dtype(kind).name: np.dtype(kind).type for kind in np.typecodes["All"][:-2]}
-_AS_COMPILED = 0x1 | 0x100 | 0x400  # contiguous as C has it, aligned, writeable
+_AS_COMPILED = 0x1 | 0x100 | 0x400  # C-contiguous, aligned, writeable
 
 
 class FastCall:
-    """Value and derivative of one program, which has run before.
+    """Value and derivative of one program that has run before.
 
     Parameters
     ----------
     program : Program
-        One that stores into no argument and draws nothing.
+        A program that stores into no argument and makes no random draws.
     built : callable
         Its compiled code.
     types : sequence of Type
-        What that returns: results, then derivatives.
+        The types it returns: results, then derivatives.
     """
 
     __slots__ = (
@@ -55,14 +55,14 @@ class FastCall:
         self._seeds: tuple[Any, ...] = ()
         self._tangents: list[Type] = []  # their types
         self._shaped: list[tuple[int, int]] = []  # arrays and their tangents
-        self._arrays: list[tuple[int, Array]] = []  # tangents that may share memory with what was given
+        self._arrays: list[tuple[int, Array]] = []  # tangents that may share memory with an argument
         self._value: Callable[[Sequence[Any]], Any] | None = None
         self._derivative: Callable[[Sequence[Any]], Any] | None = None
         self._count = 0
 
     @classmethod
     def of_value(cls, program: Program, leaves: Sequence[Any]) -> FastCall | None:
-        """The value alone, after a first run on these leaves; None where each call has more to look at."""
+        """The value alone, after a first run on these leaves; None where a call must take the slow path."""
         built, results = _built(program, "primal", leaves), result_types(program)
         if built is None or not results:
             return None
@@ -72,9 +72,9 @@ class FastCall:
 
     @classmethod
     def of_gradient(cls, program: Program, leaves: Sequence[Any], seeds: Sequence[Any]) -> FastCall | None:
-        """Value and gradient, after a first run on these leaves; None where each call has more to look at.
+        """Value and gradient, after a first run on these leaves; None where a call must take the slow path.
 
-        `seeds` is what compiled code takes after the leaves.
+        `seeds` are the arguments of compiled code after the leaves.
         """
         built = _built(program, "joint", leaves)
         if built is None:
@@ -87,7 +87,7 @@ class FastCall:
 
     @classmethod
     def of_tangent(cls, program: Program, form: Form, leaves: Sequence[Any]) -> FastCall | None:
-        """Value and tangent, or the tangent alone, of numbers and arrays; None where each call has more to look at."""
+        """Value and tangent, or the tangent alone, of scalars and arrays; None where a call must take the slow path."""
         built = _built(program, form, leaves)
         if built is None or program.options.has_aux or not any(program.active_results(scalar=False)):
             return None
@@ -112,14 +112,14 @@ class FastCall:
         return made
 
     def takes(self, tangents: Collection[Any]) -> bool:
-        """Whether these are tangents as compiled code takes them, but for their shapes."""
+        """Whether compiled code accepts these tangents, shapes aside."""
         return all(map(_is_compiled, tangents, self._tangents))
 
     def run(self, leaves: Sequence[Any], tangents: Sequence[Any] = ()) -> tuple[Any, Any] | None:
-        """Value and derivative (None for what is not computed); None where there is more to look at.
+        """Value and derivative (None for what is not computed); None for the slow path.
 
-        That is where compiled code raises an error, or the call needs other code, or tangents have other shapes than
-        their arguments.
+        That is needed if compiled code raises an error, or the call needs other code, or tangents have other shapes
+        than their arguments.
         """
         for k, j in self._shaped:
             if leaves[k].shape != tangents[j].shape:
@@ -131,7 +131,7 @@ class FastCall:
             return None
         try:
             found = self._built(*leaves, *self._seeds, *tangents)
-        except Exception:  # it has left nothing behind, so the whole call may be made once more, and say what is wrong
+        except Exception:  # it had no side effects, so the whole call may be repeated, and report the error
             return None
         values = found if type(found) is tuple else (found,)
         made: list[Any] = []
@@ -144,7 +144,7 @@ class FastCall:
 
 
 def _is_compiled(tangent: Any, type_: Type) -> bool:
-    """Whether compiled code takes a tangent of an argument of a type as it is given, but for its shape."""
+    """Whether compiled code accepts a tangent of an argument of a type as it is, shape aside."""
     if isinstance(type_, Array):
         is_array = type(tangent) is np.ndarray and tangent.dtype == type_.dtype
         return is_array and tangent.ndim == type_.rank and tangent.flags.num & _AS_COMPILED == _AS_COMPILED
@@ -152,7 +152,7 @@ def _is_compiled(tangent: Any, type_: Type) -> bool:
 
 
 def _built(program: Program, form: Form, leaves: Sequence[Any]) -> Callable[..., Any] | None:
-    """The compiled code of a program that has just run; None where there is none, or a call has more to look at."""
+    """The compiled code of a program that has just run; None where there is none, or the slow path is needed."""
     built = program.parts.built.get(form)
     if built is None or isinstance(built, FunctionType) or program.mutated or program.is_complex:
         return None
@@ -162,20 +162,20 @@ def _built(program: Program, form: Form, leaves: Sequence[Any]) -> Callable[...,
 
 
 def result_types(program: Program) -> list[Type]:
-    """The types of what the program returns."""
+    """The types that the program returns."""
     last = program.lowered.function.body[-1]
     assert isinstance(last, Return)
     return [expr.type for expr in last.values]
 
 
 def value_of(program: Program) -> Callable[[Sequence[Any]], Any]:
-    """What puts results together as the value that plain Python returns."""
+    """The function that assembles results into the value that plain Python returns."""
     output = program.lowered.output
     return _chosen(output, {k: k for k in range(len(result_types(program)))}) or program.lowered.restore
 
 
 def gradient_of(program: Program, start: int = 0) -> Callable[[Sequence[Any]], Any]:
-    """What puts cotangents of the inputs together as the gradient, in the structure of `wrt`; they begin at `start`."""
+    """The function that assembles cotangents into the gradient, in the structure of `wrt`; they begin at `start`."""
     templates = program.gradient_templates
     whole: Any = templates[0] if isinstance(program.options.wrt, int | str) else tuple_of(templates)
     chosen = _chosen(whole, {k: start + k for k in range(len(program.wrt_vars()))})
@@ -183,13 +183,13 @@ def gradient_of(program: Program, start: int = 0) -> Callable[[Sequence[Any]], A
 
 
 def _tangent_of(template: Any, places: dict[int, int]) -> Callable[[Sequence[Any]], Any]:
-    """What puts tangents together in the structure of the value; `places` are theirs, by the position of the result."""
+    """The function that assembles tangents in the structure of the value; `places` maps results to their tangents."""
     found = _chosen(template, places)
     return found or (lambda values: result_tangent(template, {k: values[place] for k, place in places.items()}))
 
 
 def _chosen(template: Any, places: dict[int, int]) -> Callable[[Sequence[Any]], Any] | None:
-    """What takes the value, or the tuple of values, that a structure is; None of any other structure."""
+    """The function that returns the value, or the tuple of values, of a structure; None for other structures."""
     is_tuple = isinstance(template, Struct) and template.kind == "tuple" and template.cls is tuple
     parts = template.children if is_tuple and len(template.children) > 1 else (template,)
     if all(isinstance(part, Slot) and part.index in places for part in parts):
@@ -198,9 +198,9 @@ def _chosen(template: Any, places: dict[int, int]) -> Callable[[Sequence[Any]], 
 
 
 def conversion(type_: Type) -> tuple[type | None, Callable[[Any], Any]]:
-    """The class of the values of a type as plain Python has them, and what makes one of something else.
+    """The class of the values of a type in plain Python, and the conversion to it.
 
-    Compiled code hands over bare numbers.
+    Compiled code returns plain scalars.
     """
     if isinstance(type_, Scalar):
         kind = python_class(type_) if type_.python else _NUMPY_NUMBERS[type_.dtype]
@@ -214,11 +214,11 @@ def conversion(type_: Type) -> tuple[type | None, Callable[[Any], Any]]:
 
 
 def as_types(values: Sequence[Any], types: Sequence[Type]) -> list[Any]:
-    """Numbers and arrays as plain Python would have them."""
+    """Scalars and arrays as plain Python would have them."""
     return [as_type(value, type_) for value, type_ in zip(values, types, strict=True)]
 
 
 def as_type(value: Any, type_: Type) -> Any:
-    """A number or array as plain Python would have it."""
+    """A scalar or array as plain Python would have it."""
     kind, convert = conversion(type_)
     return value if type(value) is kind else convert(value)

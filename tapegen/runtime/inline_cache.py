@@ -1,7 +1,7 @@
-"""Calls that look like earlier ones, answered by what these have found.
+"""Inline cache: a call with the signature of an earlier one uses what that call has resolved.
 
-Between two calls the processor has gone through other memory, and each line of Python and each object that a call looks
-at has to come back from there.  So what a call looks like is found in one pass, and decides at once.
+Between two calls other memory has passed through the processor's caches, and each line of Python and each object that
+a call touches must be loaded again.  So the dispatch key of a call is computed in one pass, and is sufficient.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from tapegen.runtime.signature_key import ArgumentBinder, signature_key
 from tapegen.runtime.specialization import SpecializationCache
 
 _MOST = 64
-"""Kinds of calls that are remembered of one function."""
+"""Maximal number of entries of one function."""
 
 
 class InlineCache:
-    """What is remembered of the calls of one function with one set of options.
+    """The cache entries of one function with one set of options.
 
     Parameters
     ----------
     specialiser : SpecializationCache
         The function.
     home : InlineCache, optional
-        Of a bound method: those of the method.
+        For a bound method: the cache of the method.
     """
 
     __slots__ = ("_found", "_home", "_last", "_specializer")
@@ -49,9 +49,9 @@ class InlineCache:
     def again(
         self, form: Form, primals: Sequence[Any], tangents: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[Any, ...] | None:
-        """What a call gives that looks like an earlier one; None where it does not, or reads other values.
+        """The result of a call with a cached signature; None on a miss, or if guarded values have changed.
 
-        It is what `BoundCall.answer` gives; each of `primals` has one of `tangents`, if there are any.
+        It is the result of `BoundCall.evaluate`; each of `primals` has one of `tangents`, if there are any.
         """
         if kwargs or not self._found or disabled_passes():
             return None
@@ -77,11 +77,11 @@ class InlineCache:
         return found
 
     def use(self, program: Program) -> None:
-        """Note the program of a call that is not answered at once."""
+        """Note the program of a call that missed the cache."""
         (self._home or self)._last = program
 
     def remember(self, form: Form, call: BoundCall, tangents: Sequence[Any] = ()) -> None:
-        """Let calls like this one, which has been answered, be answered at once."""
+        """Store an entry for calls with the signature of this one, which has been evaluated."""
         program, bound = call.program, self._specializer.bound_args
         repeated, places = program.repeated.get(form), program.places
         if (

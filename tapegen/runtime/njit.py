@@ -20,12 +20,12 @@ from tapegen.pipeline.program import Form, Program
 from tapegen.runtime.specialization import SpecializationCache
 
 _MOST = 4
-"""Programs for one signature: booleans and a single axis, which may have size 1, make several."""
+"""Maximal number of programs of one signature: booleans and single axes, which may have size 1, multiply them."""
 
 
 def native(owner: SpecializationCache, options: Options) -> Any:
     """The primal as a numba dispatcher, with the attributes `value_and_grad` and `grad`."""
-    if not compiles():  # nothing would put derivatives in the place of these names
+    if not compiles():  # nothing would replace these names by derivatives
         raise BuildError(DISABLED, "Unset it, or call the function itself and its derivatives without njit.")
     kinds = {name: _dispatcher(owner, options, name) for name in ("value", "value_and_grad", "grad")}
     primal = kinds.pop("value")
@@ -90,9 +90,9 @@ class _Implementation:
         return "\n".join(lines) + "\n", self.names
 
     def _call(self, k: int, values: Mapping[str, Any]) -> list[str]:
-        """Call the program for one alternative, and put its results together.
+        """Call the program for one alternative, and assemble its results.
 
-        Code of numba's that calls it lasts longer than `tg.debug`, so all optimizations run for it.
+        numba's code that calls it outlives `tg.debug`, so all optimizations run for it.
         """
         with without_passes(frozenset()):
             return self._call_optimized(k, values)
@@ -145,7 +145,7 @@ class _Implementation:
                 raise BadArgument(f"'{param.argument}' is written, and it is read-only here.", "Pass a copy.")
 
     def _alias_checks(self, program: Program) -> list[str]:
-        """What is written shares no memory with the other arrays."""
+        """The checks that written arguments share no memory with other arrays."""
         lowered = program.lowered
         arrays = [param for param in lowered.params if isinstance(param.var.type, Array)]
         lines = []

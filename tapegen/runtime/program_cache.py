@@ -1,4 +1,4 @@
-"""Programs that are kept for the next call: as many as may be, the least recently used given up first."""
+"""Program cache (LRU): the programs of one function, of which the least recently used are evicted."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from tapegen.pipeline.program import Program
 
 MOST_PROGRAMS = 128
-"""Programs of one function that are kept at once; a constant that changes with each call makes a new one each time."""
+"""Maximal number of programs of one function; a constant that changes with each call makes a new one each time."""
 
 
 class Kept:
-    """Programs by what they were made for.
+    """Programs by the types that they were lowered for.
 
-    Readers need no lock: a list that has been handed out never changes.  Those who add hold `building`.
+    Readers need no lock: a list that has been returned never changes.  Writers hold `building`.
     """
 
     def __init__(self) -> None:
@@ -30,11 +30,11 @@ class Kept:
         return chain.from_iterable(tuple(self._programs.values()))
 
     def of(self, key: Any) -> tuple[Program, ...]:
-        """The programs made for arguments of these types, in the order of their making."""
+        """The programs for arguments of these types, oldest first."""
         return self._programs.get(key, ())
 
     def add(self, key: Any, program: Program) -> None:
-        """Keep one more, and give up the one that has not been used for longest where there are too many."""
+        """Add a program, and evict the least recently used one where there are too many."""
         program.last_used = time.monotonic()
         self._programs[key] = (*self.of(key), program)
         self._count += 1

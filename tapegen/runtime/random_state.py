@@ -1,4 +1,4 @@
-"""Generators of random numbers among the arguments of a program: what they were, so that it can be run once more."""
+"""Save and restore of the states of random generators among the arguments, so that a program can run again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def states_of(leaves: Iterable[Any]) -> States:
 
 
 def put_back(states: States) -> None:
-    """Let generators draw again what they have drawn since."""
+    """Reset generators to their saved states, so that they repeat their draws."""
     for generator, state in states:
         if isinstance(generator, np.random.Generator):
             generator.bit_generator.state = state
@@ -33,7 +33,7 @@ def put_back(states: States) -> None:
 
 @contextmanager
 def drawing_again(states: States) -> Iterator[None]:
-    """Within, generators draw what they drew from these states on; afterwards they go on where they are now."""
+    """Within, generators repeat their draws from these states; afterwards they continue from their present state."""
     now = states_of(generator for generator, _ in states)
     put_back(states)
     try:

@@ -1,6 +1,6 @@
-"""Dispatch keys: what is quickly seen of the arguments of a call, and which of them a program reads.
+"""Dispatch keys: a cheap summary of the types of the arguments of a call, and the arguments that a program reads.
 
-Two calls with the same key have arguments of the same types, so the second one can be answered by what the first one
+Two calls with the same key have arguments of the same types, so the second one can use what the first one
 found (`runtime.inline_cache`, `runtime.specialization`).
 """
 
@@ -16,12 +16,12 @@ from tapegen.frontend.lower import Lowered
 from tapegen.frontend.values.guards import guards_hold
 from tapegen.frontend.values.pytree import leaf_type, same_static
 
-_SEEN_FLAGS = 0x1 | 0x2 | 0x100 | 0x400  # contiguous as C has it, as Fortran has it, aligned, writeable
+_SEEN_FLAGS = 0x1 | 0x2 | 0x100 | 0x400  # C-contiguous, Fortran-contiguous, aligned, writeable
 _SEEN_KINDS = frozenset({float, complex, type(None), np.random.Generator})
 
 
 def signature_key(args: Iterable[Any], *context: Any) -> tuple[Any, ...] | None:
-    """The context, and what is quickly seen of arguments and decides their types; None if there is more to them."""
+    """The context, and the properties of arguments that determine their types; None if these do not suffice."""
     seen = list(context)
     for value in args:
         kind = type(value)
@@ -37,25 +37,25 @@ def signature_key(args: Iterable[Any], *context: Any) -> tuple[Any, ...] | None:
 
 
 class ArgumentBinder:
-    """What a program reads where arguments are given one by one: by position, without their names.
+    """Binds the arguments of a call, given by position, to the parameters that a program reads.
 
     Parameters
     ----------
     lowered : Lowered
         The program.
     positions : mapping
-        Where an argument stands among those of a call, by its name and path.
+        The position of an argument in a call, by its name and path.
 
     Raises
     ------
     KeyError
-        The program reads something else of them.
+        If the program reads other parts of them.
     """
 
     __slots__ = ("_guards", "_hidden", "_not_negative", "_params", "_seen", "_statics", "_types", "count")
 
     def __init__(self, lowered: Lowered, positions: Mapping[tuple[str, tuple[Any, ...]], int]) -> None:
-        self._guards = tuple(map(tuple, lowered.guards))  # which are taken apart sooner
+        self._guards = tuple(map(tuple, lowered.guards))  # which are unpacked sooner
         self._statics = [(positions[name, path], value) for name, path, value in lowered.statics]
         self._not_negative = [positions[where] for where in lowered.not_negative]
         self.count = len(positions)
@@ -63,10 +63,10 @@ class ArgumentBinder:
         params = [positions[param.argument, param.path] for param in own]
         self._params = None if params == list(range(self.count)) else params  # None: all, in order
         self._hidden = [(param.getter, param.var.type) for param in lowered.params if param.getter is not None]
-        self._seen: tuple[Any, ...] | None = None  # of captured values, when their types have been compared
+        self._seen: tuple[Any, ...] | None = None  # of captured values, after their types have been compared
 
     def values(self, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """The values of the parameters; None where the program is not right for these arguments, or not any more."""
+        """The values of the parameters; None where the program does not fit these arguments, or is outdated."""
         if not guards_hold(self._guards):
             return None
         for k, known in self._statics:

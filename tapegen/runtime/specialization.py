@@ -1,4 +1,4 @@
-"""One specialization per combination of argument types: found again, or lowered."""
+"""Specialization cache: one program per combination of argument types, found again or lowered."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class SpecializationCache:
     func : callable
         The function.
     home : SpecializationCache, optional
-        Of a bound method: the one that keeps the programs of the method for all objects.
+        For a bound method: the cache that holds the programs of the method for all objects.
     first : int
-        How many parameters a home leaves to the objects that the function is bound to.
+        The number of leading parameters that are bound to objects.
     """
 
     def __init__(self, func: Callable[..., Any], home: SpecializationCache | None = None, first: int = 0) -> None:
@@ -60,25 +60,25 @@ class SpecializationCache:
         self.signature = own_signature(self.function)
         self._made_of = self._changeable()
         self._programs: Kept = Kept() if home is None else home._programs
-        self._by_key = Kept()  # by what is quickly seen and hashed
+        self._by_key = Kept()  # by dispatch key
         self._plain = self._plain_names()
         self.lists: dict[tuple[Any, ...], bool] = {}  # lists of the caller that grow; whether items are read
-        self.carries: dict[tuple[Any, ...], str] = {}  # where calls have stored values with a derivative
-        self.uncompiled: set[tuple[str, Span | None]] = set()  # what was said to have no compiled form
+        self.carries: dict[tuple[Any, ...], str] = {}  # locations into which calls have stored values with a derivative
+        self.uncompiled: set[tuple[str, Span | None]] = set()  # what was reported to have no compiled variant
 
     def bound(self, method: Callable[..., Any]) -> SpecializationCache:
-        """The same function bound to an object: what is made for one object serves all of their kind."""
+        """The same function bound to an object: programs for one object serve all of the same types."""
         if self._methods is None:
             self._methods = SpecializationCache(self.python, first=1)
         return SpecializationCache(method, self._methods)
 
     def _changeable(self) -> tuple[Any, ...]:
-        """What the signature and the bound arguments were read from, and anyone may have changed since."""
+        """The mutable values from which the signature and the bound arguments were read."""
         function = self.function
         return function.__code__, function.__defaults__, function.__kwdefaults__ and dict(function.__kwdefaults__)
 
     def _refresh(self) -> None:
-        """Read the signature and the bound arguments again where they may have changed."""
+        """Read the signature and the bound arguments again if they may have changed."""
         if self.bound_kwargs:
             self.function, self.bound_args, self.bound_kwargs = unwrap(self.python)
         now = self._changeable()
@@ -87,7 +87,7 @@ class SpecializationCache:
             self._plain = self._plain_names()
 
     def _plain_names(self) -> tuple[tuple[str, ...], str] | None:
-        """The parameters that a call gives one by one, and the one that takes the rest, if no more is to be known."""
+        """The parameters of a call that are passed one by one, and the one that collects the rest, if these suffice."""
         if self.bound_kwargs or not all(map(is_opaque, self.bound_args)):  # what is opaque is a constant
             return None
         names: list[str] = []
@@ -102,7 +102,7 @@ class SpecializationCache:
         return tuple(names), rest
 
     def free_names(self) -> list[str]:
-        """The parameters that a caller counts: neither `self` nor what is bound already."""
+        """The parameters that a caller counts: neither `self` nor arguments that are bound already."""
         parameters = list(self.signature.parameters.values())
         count = len(self.bound_args) + self._first
         bound = [param for param in parameters if param.kind in _POSITIONAL][:count]
@@ -111,7 +111,7 @@ class SpecializationCache:
         return [param.name for param in parameters if param not in bound]
 
     def argument_paths(self, abstracts: dict[str, Abstract]) -> dict[str, str]:
-        """What a caller counts and names, each with its path from the parameters: `{"u0": "u0"}`.
+        """The arguments that a caller counts and names, each with its path from the parameters: `{"u0": "u0"}`.
 
         A wrapper made with `functools.wraps` is called by the names of the function it documents: `{"u0": "args.0"}`.
         """
@@ -122,7 +122,7 @@ class SpecializationCache:
             return {name: name for name in free}
         bound = len(self.bound_args) + self._first
         names = [each.name for each in documented.values() if each.kind in _POSITIONAL][bound:]
-        collected = max(0, bound - sum(kind in _POSITIONAL for kind in kinds.values()))  # of what is bound
+        collected = max(0, bound - sum(kind in _POSITIONAL for kind in kinds.values()))  # of bound arguments
         found: dict[str, str] = {}
         for name in free:
             collection = abstracts[name]
@@ -137,14 +137,14 @@ class SpecializationCache:
         return found
 
     def of_the_call(self, positions: Iterable[int | str]) -> tuple[int | str, ...]:
-        """Positions of the arguments of a call, those that `*args` takes by name: `(0, "args.0", "args.1")`."""
+        """Positions of the arguments of a call, those that `*args` collects by name: `(0, "args.0", "args.1")`."""
         free = self.free_names()
         kinds = [self.signature.parameters[name].kind for name in free]
         rest = inspect.Parameter.VAR_POSITIONAL
         if rest not in kinds or inspect.signature(self.function).parameters.keys() != self.signature.parameters.keys():
             return tuple(positions)
         first = kinds.index(rest)
-        taken = len(self.bound_args) + self._first  # of these, `*args` has what no other parameter takes
+        taken = len(self.bound_args) + self._first  # `*args` collects those that no other parameter accepts
         taken = max(0, taken - sum(each.kind in _POSITIONAL for each in self.signature.parameters.values()))
         return tuple(
             f"{free[first]}.{k - first + taken}" if isinstance(k, int) and k >= first else k for k in positions
@@ -169,7 +169,7 @@ class SpecializationCache:
         return found
 
     def _is_placed(self, program: Program, count: int) -> bool:
-        """Whether a program reads nothing but arguments that are given one by one, so many of them."""
+        """Whether a program reads only arguments that are passed one by one, this many of them."""
         if self._plain is None:
             return False
         names, rest = self._plain
@@ -215,7 +215,7 @@ class SpecializationCache:
         return BoundCall(program, self, args, kwargs, program.lowered.leaves(arguments))
 
     def varied(self, program: Program, wrt: tuple[int, ...]) -> Program:
-        """A program for the same primal, differentiated by other arguments."""
+        """A program for the same primal, differentiated with respect to other arguments."""
         options = replace(program.options, wrt=wrt)
         key = (tuple(map(_key, program.abstracts.values())), options, generation(), program.disabled)
         with building:
@@ -235,13 +235,13 @@ class SpecializationCache:
         return dict(bound.arguments)
 
     def subject(self, arguments: Mapping[str, Any], options: Options) -> Subject:
-        """What is to be differentiated, for the report of a fault."""
+        """The subject of the derivative, for the report of a fault."""
         return Subject(self.function, self.signature, arguments, options.changed())
 
     def lower(
         self, abstracts: dict[str, Abstract], options: Options, changing: frozenset[Any] = frozenset()
     ) -> Lowered:
-        """The function for abstract values of all its parameters, with these captured floats as arguments."""
+        """Lower the function for abstract values of all its parameters, with these captured floats as arguments."""
         with Boundary("lowering", lambda: self.subject(abstracts, options)):
             return self._lowered(abstracts, changing)
 
@@ -265,7 +265,7 @@ class SpecializationCache:
         return lower_function(function, tuple(positional), keyword, changing=changing, lists=self._home.lists)
 
     def lower_alone(self, abstracts: dict[str, Abstract], options: Options) -> Lowered:
-        """The function as a program without Python around it, which could store nothing into objects of the caller."""
+        """The function as a program for callers without Python, which cannot store into objects of the caller."""
         try:
             lowered = self.lower(abstracts, options)
             written = ", ".join(name for mutation in lowered.mutations for name in mutation.names)
@@ -281,7 +281,7 @@ class SpecializationCache:
 
 
 def _key(abstract: Abstract) -> Any:
-    """What of an argument a specialization depends on."""
+    """The part of an argument that a specialization depends on."""
     if isinstance(abstract, Leaf):
         return abstract.type
     if isinstance(abstract, Struct):

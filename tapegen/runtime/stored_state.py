@@ -1,4 +1,4 @@
-"""What has to hold where a program stores into objects of the caller: which of them are one, and what they carry on."""
+"""Consistency of stores into objects of the caller: aliases among them, and derivatives that outlive a call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Place = tuple[Any, ...]
 
 
 def check(program: Program, form: Form, arguments: Callable[[], Mapping[str, Any]]) -> None:
-    """Refuse a call whose arguments hold a written object twice, or whose derivative would go on in a later call."""
+    """Refuse a call whose arguments contain a written object twice, or whose derivative would outlive the call."""
     if program.lowered.mutations:
         _check_aliases(program, arguments())
     if form != "primal" and (program.lowered.mutations or program.owner.carries):
@@ -25,7 +25,7 @@ def check(program: Program, form: Form, arguments: Callable[[], Mapping[str, Any
 
 
 def _check_aliases(program: Program, arguments: Mapping[str, Any]) -> None:
-    """What is written under one name is not read under another one."""
+    """Refuse arguments where an object is written under one name and read under another."""
     found: Counter[int] | None = None
     for mutation in program.lowered.mutations:
         if mutation.set_variable is not None:
@@ -41,10 +41,10 @@ def _check_aliases(program: Program, arguments: Mapping[str, Any]) -> None:
 
 
 def _containers(value: Any, around: set[int]) -> Iterator[Any]:
-    """The mutable containers in an argument; one that stands in several places comes several times."""
+    """The mutable containers in an argument; one that occurs several times is listed several times."""
     try:
         struct = None if isinstance(value, (int, float, str)) else children_of(value)
-    except BadArgument:  # in a list that is only appended to may be anything
+    except BadArgument:  # a list that is only appended to may contain anything
         struct = None
     if struct is None:
         return
@@ -58,7 +58,7 @@ def _containers(value: Any, around: set[int]) -> Iterator[Any]:
 
 
 def _check_carried(program: Program) -> None:
-    """Refuse a result that depends on a number with a derivative which an earlier call has stored."""
+    """Refuse a result that depends on a scalar with a derivative which an earlier call has stored."""
     carries = program.owner.carries
     carries.update(stored_actively(program))
     if not carries:
@@ -67,7 +67,7 @@ def _check_carried(program: Program) -> None:
     results = [value for value, is_active in zip(_results(program), active, strict=True) if is_active]
     wrt = program.wrt_vars()
     for var, place in program.lowered.places.items():
-        if var in wrt:  # the value on entry is what the derivative is by
+        if var in wrt:  # the derivative is with respect to the value on entry
             continue
         name = next((name for carried, name in carries.items() if place[: len(carried)] == carried), None)
         if name is None or not is_floating(var.type):
@@ -83,7 +83,7 @@ def _check_carried(program: Program) -> None:
 
 
 def stored_actively(program: Program) -> dict[Place, str]:
-    """The places into which the program stores values that carry a derivative, with what the user writes for them."""
+    """The locations into which the program stores values that carry a derivative, in the user's spelling."""
     if "carried" not in program.parts.built:
         program.parts.built["carried"] = _stored_actively(program)
     found: dict[Place, str] = program.parts.built["carried"]

@@ -1,4 +1,4 @@
-"""Tangents as users give and get them: matched with arguments and results leaf by leaf."""
+"""Packing and unpacking of tangents: matched with arguments and results leaf by leaf."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tapegen.ir.types import Array, ListOf, is_floating, python_class
 
 
 def argument_at(arguments: dict[str, Any], path: str) -> Any:
-    """The value that an item of `wrt` names: an argument, or what is in it (`"args.0"`)."""
+    """The value that an item of `wrt` names: an argument, or a part of it (`"args.0"`)."""
     head, *parts = path.split(".")
     found = arguments[head]
     for part in parts:
@@ -35,9 +35,9 @@ def argument_tangents(
     template : Abstract
         Its abstract value.
     value, tangent : object
-        The argument, and a tangent of the same structure; what is not floating has no tangent, whatever stands there.
+        The argument, and a tangent of the same structure; tangents of leaves that are not floating are ignored.
     copied : bool
-        Whether each tangent is a copy, also where it has the form of the leaf already.
+        Whether each tangent is a copy, also where it has the dtype and layout of the leaf already.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def _as_leaf(name: str, value: Any, tangent: Any, *, copied: bool) -> Any:
 
 
 def _is_alike(given: np.ndarray, made: np.ndarray) -> bool:
-    """Whether compiled code takes an array for another one."""
+    """Whether compiled code accepts an array in place of another one."""
     same = type(given) is np.ndarray and given.dtype == made.dtype and given.strides == made.strides
     return same and given.flags.aligned and given.flags.writeable
 
@@ -102,7 +102,7 @@ def result_tangent(template: Any, found: dict[int, Any]) -> Any:
 
 
 def as_result(tangent: Any, type_: Any, earlier: list[Any]) -> Any:
-    """A tangent as the caller gets it: of the dtype of its result, and sharing no memory with an earlier one."""
+    """A tangent as the caller receives it: of the dtype of its result, and sharing no memory with an earlier one."""
     if isinstance(type_, ListOf):
         made: list[Any] = []
         for item in tangent:

@@ -1,15 +1,15 @@
 """Eager recording over NumPy: tensors, variables and gradient tapes, with TensorFlow's semantics.
 
-* `recorder` - what tapes and accumulators have in common
+* `recorder` - the common base of tapes and accumulators
 * `gradient_arguments` - targets, sources and seeds
 * `gradient_tape` - reverse mode: `GradientTape`
 * `forward_accumulator` - forward mode: `ForwardAccumulator`
 * `custom_gradient` - functions with gradients of their own
 * `clipping` - gradient clipping
 * `diagnostics` - why a gradient is None
-* `export_source` - the record of a tape as a generated program
+* `export_source` - the records of a tape as a generated program
 * `tensors` - tensors, variables, records
-* `engine` - what tensors and tapes share
+* `engine` - shared by tensors and tapes
 """
 
 from tapegen.tape.clipping import clip_by_global_norm, clip_by_norm, clip_by_value, global_norm

@@ -1,4 +1,4 @@
-"""Gradients kept within bounds, as operations that can be differentiated themselves."""
+"""Gradient clipping by differentiable operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tapegen.tape.tensors.variable import cast, convert_to_tensor
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
-    """Every element between two bounds."""
+    """Clip every element to two bounds."""
     return np.clip(convert_to_tensor(t), clip_value_min, clip_value_max)
 
 
@@ -27,7 +27,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None) -> Any:
 
 
 def global_norm(t_list: Sequence[Any]) -> Any:
-    """The Euclidean norm of all elements of several tensors; None counts nothing."""
+    """The Euclidean norm of all elements of several tensors; None is ignored."""
     parts = [np.sum(np.square(convert_to_tensor(t))) for t in t_list if t is not None]
     total = parts[0]
     for part in parts[1:]:
@@ -42,6 +42,6 @@ def clip_by_global_norm(t_list: Sequence[Any], clip_norm: Any, use_norm: Any = N
     """
     norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
     scale = clip_norm * np.minimum(1.0 / norm, 1.0 / clip_norm)
-    # inf - inf is NaN: what is not finite stays visible
+    # inf - inf is NaN: non-finite norms stay visible
     scale = scale + (norm - norm)
     return [None if t is None else convert_to_tensor(t) * scale for t in t_list], norm

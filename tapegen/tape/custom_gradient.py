@@ -1,4 +1,4 @@
-"""Functions with gradients of their own."""
+"""Custom gradients: functions with gradients of their own."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def _watching() -> Iterator[_Watcher]:
 def custom_gradient(func: Callable[..., Any] | None = None) -> Any:
     """Decorate a function that returns `(result, grad_fn)`.
 
-    `grad_fn` takes a cotangent for each result and returns one for each argument (None: not connected), in their
-    structure; options (keywords, and what is no number) may be left out.  If the function reads trainable variables,
-    `grad_fn` takes a keyword `variables` as well and returns `(argument_cotangents, variable_cotangents)`.
+    `grad_fn` accepts a cotangent for each result and returns one for each argument (None: not connected), in their
+    structure; options (keywords, and what is not numeric) may be left out.  If the function reads trainable variables,
+    `grad_fn` accepts a keyword `variables` as well and returns `(argument_cotangents, variable_cotangents)`.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def _is_number(leaf: Any) -> bool:
 
 
 def _cotangent(term: Any, shape: tuple[int, ...], func: Callable[..., Any]) -> Any:
-    """What `func` gives as the gradient of an argument of a shape; the sweep sums over axes that were broadcast."""
+    """The gradient that `func` returns for an argument of a shape; the sweep sums over broadcast axes."""
     if term is None:
         return None
     found = identity(term) if isinstance(term, Variable) else term if isinstance(term, Tensor) else np.asarray(term)
@@ -189,7 +189,7 @@ def grad_pass_through(func: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def recompute_grad(func: Callable[..., Any]) -> Callable[..., Any]:
-    """A function with the value and the derivatives of `func`, of which nothing is kept: it runs again backwards."""
+    """A function with the value and derivatives of `func` that saves nothing: it runs again in the backward sweep."""
 
     @functools.wraps(func)
     def decorated(*args: Any, **kwargs: Any) -> Any:
@@ -199,8 +199,8 @@ def recompute_grad(func: Callable[..., Any]) -> Callable[..., Any]:
         own = {leaf._id for leaf in leaves if isinstance(leaf, Traced)}
         variables = [variable for number, variable in watcher.variables.items() if number not in own]
         for variable in variables:
-            variable._operand()  # read also for those who record here
-        # the second run finds what the first one found
+            variable._operand()  # count as reads for the recorders here too
+        # the second run reads the values of the first one
         read = [*variables, *(leaf for leaf in leaves if isinstance(leaf, Variable))]
         values = [variable._value for variable in read]
         held_args, held_kwargs = pytree.mapped(args, _held), pytree.mapped(kwargs, _held)

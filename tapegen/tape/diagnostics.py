@@ -1,4 +1,4 @@
-"""Why a gradient is None."""
+"""Diagnostics: why a gradient is None."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _WAYS = {
 
 @dataclass(frozen=True)
 class Cut:
-    """Where a followed value stopped being followed.
+    """The point where a tracked value was no longer tracked.
 
     Attributes
     ----------
     how, what : str
-        In which way, and through which function or variable.
+        How it happened, and through which function or variable.
     number : int
         The value.
     made : tuple of int
-        What was made of it, as far as that is known.
+        The values computed from it, as far as they are known.
     place : tuple, optional
         The user's line.
     """
@@ -47,22 +47,22 @@ class Cut:
 
 @dataclass
 class Trail:
-    """What a tape remembers of what it recorded: numbers of tensors only.
+    """The recorded graph, by numbers of tensors only.
 
     Attributes
     ----------
     edges : list
         The arguments and the results of each call.
     cuts : list
-        Where followed values stopped being followed.
+        Points where tracked values were no longer tracked.
     tracked : set of int
-        What was followed.
+        The tracked values.
     spans : list
-        For each stretch of recording, the first and the last number that was given out.
+        For each period of recording, the first and the last number that was assigned.
     pauses : list
-        The same for the stretches of `stop_recording`.
+        The same for the periods of `stop_recording`.
     is_released : bool
-        Whether all of this has been forgotten.
+        Whether all of this has been released.
     """
 
     edges: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Trail:
     is_released: bool = False
 
     def after(self, number: int) -> set[int]:
-        """Everything that was made from a tensor, and it itself."""
+        """Everything that was computed from a tensor, and the tensor itself."""
         found = {number}
         for arguments, results in self.edges:
             if not found.isdisjoint(arguments):
@@ -81,7 +81,7 @@ class Trail:
         return found
 
     def before(self, number: int) -> set[int]:
-        """Everything that a tensor was made from by recorded operations, and it itself."""
+        """Everything that a tensor was computed from by recorded operations, and the tensor itself."""
         found = {number}
         for arguments, results in reversed(self.edges):
             if not found.isdisjoint(results):
@@ -91,8 +91,8 @@ class Trail:
     def between(self, source: int, target: int) -> list[Cut]:
         """The cuts on paths from a tensor to another.
 
-        What unrecorded operations make of a value is not known.  So these are the cuts that surely lead to the target;
-        if there are none, those of which nothing is seen to lead elsewhere; and if there are none, all others.
+        The results of unrecorded operations are not known.  So these are the cuts that certainly lead to the target;
+        if there are none, those that are not known to lead elsewhere; and if there are none, all others.
         """
         reached, origins = self.after(source), self.before(target)
         cuts = [cut for cut in self.cuts if cut.number in reached and not any(made > target for made in cut.made)]

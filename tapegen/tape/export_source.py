@@ -1,4 +1,4 @@
-"""The record of a tape as a program: written out as Python, then derived and printed like any other function."""
+"""Export of a trace: the records of a tape as Python source, which is derived and printed like any other function."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ _OPERATORS: dict[Any, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """What a tape recorded between sources and targets, as generated code.
+    """The records of a tape between sources and targets, as generated code.
 
     Printing it gives the forward and the backward sweep.
 
     Attributes
     ----------
     text : str
-        The record as a Python function of the sources and of the constants that it met.
+        The records as a Python function of the sources and of the constants that they use.
     constants : dict
         The values of these constants by name.
     gone : tuple of str
-        Those whose values the tape did not keep, only their shapes and dtypes (a persistent tape keeps all).
+        Those whose values the tape did not save, only their shapes and dtypes (a persistent tape saves all).
     """
 
     text: str
@@ -70,7 +70,7 @@ class Source:
 
     @property
     def forward(self) -> str:
-        """The forward sweep: the results, and what the backward sweep reads."""
+        """The forward sweep: the results, and the values saved for the backward sweep."""
         return self._inspection.forward
 
     @property
@@ -87,7 +87,7 @@ class Source:
         Raises
         ------
         BadArgument
-            If the tape did not keep all constants.
+            If the tape did not save all constants.
         """
         if self.gone:
             raise BadArgument(
@@ -105,7 +105,7 @@ def source_of(records: Iterable[Record], targets: list[Traced], target: Any, sou
     Raises
     ------
     NotDifferentiable
-        If it contains a call that cannot be written out.
+        If it contains a call that cannot be expressed as source.
     """
     found = list(pytree.leaves(sources))
     writer = _Writer(found)
@@ -132,7 +132,7 @@ def source_of(records: Iterable[Record], targets: list[Traced], target: Any, sou
 
 
 class _Writer:
-    """Statements for records; every tensor has a name."""
+    """Statements for records; every tensor is a variable."""
 
     def __init__(self, sources: list[Traced]) -> None:
         self.lines: list[str] = []
@@ -265,5 +265,5 @@ def _index(index: Any, writer: _Writer) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """An array, or a number where there are no axes."""
+    """An array, or a scalar where there are no axes."""
     return value if value.ndim else value[()]

@@ -1,4 +1,4 @@
-"""`ForwardAccumulator`: tangents computed along with the operations."""
+"""Forward accumulator: tangents computed along with the operations."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class ForwardAccumulator(Following):
         """Tangents are zero from here on."""
 
     def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
-        """The tangents of results, in their structure; None, or zeros, where nothing varies."""
+        """The tangents of results, in their structure; None, or zeros, for inactive results."""
         zero = is_zero_wanted(unconnected_gradients)
         found = []
         for item in operands("primals", primals):
@@ -110,7 +110,7 @@ class ForwardAccumulator(Following):
         if record is None:
             return
         before = STATE.active
-        STATE.active = before[: before.index(self)]  # tangents vary with what was entered earlier
+        STATE.active = before[: before.index(self)]  # tangents depend on accumulators that were entered earlier
         try:
             with np.errstate(all="ignore"):
                 dots = self._pushed(record, call)
@@ -123,7 +123,7 @@ class ForwardAccumulator(Following):
                 self.tracked.add(number)
 
     def _pushed(self, record: Record, call: Call) -> tuple[Any, ...]:
-        """Tangents of the results (None: they do not vary)."""
+        """Tangents of the results (None: inactive)."""
         operation = record.operation
         single = type(call.out) is not tuple
         if isinstance(operation, Closure):
@@ -151,7 +151,7 @@ class ForwardAccumulator(Following):
         return (pushed,) if single else tuple(pushed)
 
     def _bare(self, dot: Tensor) -> Any:
-        """A tangent as an array, where nobody follows it."""
+        """A tangent as an array, where no recorder tracks it."""
         return dot if is_tracked(dot._id) else dot._value
 
     def _along_partials(self, record: Record, args: tuple[Any, ...], out: Any, dots: list[Any]) -> Any:
@@ -174,7 +174,7 @@ class ForwardAccumulator(Following):
         call: Call,
         out: Any,
     ) -> dict[str, Any]:
-        """What a pushforward takes by name: tangents (zeros where nothing varies) and the result."""
+        """The keyword arguments of a pushforward: tangents (zeros for inactive arguments) and the result."""
         declared = inspect.signature(pushforward).parameters
         extra: dict[str, Any] = {"out": out} if "out" in declared else {}
         assert operation.rule is not None

@@ -1,4 +1,4 @@
-"""What the methods of tapes take and give: targets, sources, weights, what stands for no gradient."""
+"""Arguments and results of tape methods: targets, sources, weights, and values for missing gradients."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tapegen.tape.engine.state import is_tracked
 from tapegen.tape.tensors.tensor import Tensor, Traced, fresh
 
 _LOG = logging.getLogger("tapegen")
-_WARNINGS = 5  # of one kind in one process
+_WARNINGS = 5  # one warning of each kind per process
 _counts: dict[str, int] = {}
 
 
 class UnconnectedGradients(enum.Enum):
-    """What stands for the gradient of a target that does not depend on a source."""
+    """The result for the gradient of a target that does not depend on a source."""
 
     NONE = "none"
     ZERO = "zero"
@@ -38,7 +38,7 @@ def warn_not_floating(role: str, item: Traced) -> None:
 
 
 def is_zero_wanted(given: Any) -> bool:
-    """Whether zeros stand for what is unconnected."""
+    """Whether the result for unconnected sources is zeros."""
     try:
         return UnconnectedGradients(given) is UnconnectedGradients.ZERO
     except ValueError:
@@ -63,7 +63,7 @@ def operands(name: str, structure: Any) -> list[Traced]:
 
 
 def seeds_of(target: Any, targets: list[Traced], given: Any) -> list[Any]:
-    """A weight for every element of the targets, checked."""
+    """Checked weights for every element of the targets."""
     if given is None:
         return [np.ones(item.shape, item.dtype) for item in targets]
     weights = pytree.aligned(target, given) if isinstance(target, list | tuple | dict) else [given]
@@ -92,7 +92,7 @@ def _seed(position: int, item: Traced, weight: Any) -> Any:
 
 
 def connected(result: Any, source: Traced, zero: bool) -> Any:
-    """What is given for a source: its cotangent, zeros or None."""
+    """The result for a source: its cotangent, zeros or None."""
     if result is None:
         return fresh(np.zeros(source.shape, source.dtype)) if zero else None
     return result if isinstance(result, Tensor) else fresh(result)

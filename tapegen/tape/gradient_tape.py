@@ -57,7 +57,8 @@ class GradientTape(Following):
     watch_accessed_variables : bool
         Watch every trainable variable that is read.
     conjugate : bool
-        Give the gradients by complex tensors, and take `output_gradients`, as their conjugates (docs/complex.md).
+        Return the gradients with respect to complex tensors, and accept `output_gradients`, as their conjugates
+        (docs/complex.md).
     """
 
     def __init__(
@@ -92,13 +93,13 @@ class GradientTape(Following):
         raise_refusal_behind(error, trace)
 
     def _start(self, place: int | None = None) -> None:
-        """Record from now on, before the recorders from a place on, or as the last."""
+        """Start recording, before the recorders from an index on, or as the last."""
         STATE.active = [*STATE.active[:place], self, *([] if place is None else STATE.active[place:])]
         self._recording = True
         self._first = fresh_id()
 
     def _stop(self) -> int:
-        """Record no more; the place among the recorders that was left."""
+        """Stop recording; return the index among the recorders that was freed."""
         if self not in STATE.active:
             raise RuntimeError("the tape records in another thread: ask there, or after its `with` block has ended.")
         place = STATE.active.index(self)
@@ -124,7 +125,7 @@ class GradientTape(Following):
         out: Any,
         number: int,
     ) -> None:
-        """Follow a call (of the machinery; see `state.Recorder`)."""
+        """Record a call (internal; see `state.Recorder`)."""
         record = plainly_made(operation, which, args, ids, out, number, self._keeps_everything)
         if record is None:
             super().note_plain(operation, which, args, ids, out, number)
@@ -146,11 +147,11 @@ class GradientTape(Following):
                 self._trail.cuts.append(Cut(how, call.operation.name, number, call.out_ids, None))
 
     def cut(self, how: str, what: str, number: int, made: tuple[int, ...] = ()) -> None:
-        """Remember where a watched value goes on unwatched (of the machinery)."""
+        """Remember where a watched value is used unwatched (internal)."""
         self._trail.cuts.append(Cut(how, what, number, made, user_place()))
 
     def read(self, variable: Variable) -> None:
-        """A variable is read (of the machinery)."""
+        """Record that a variable is read (internal)."""
         if self._watches_variables and variable._trainable and variable._id not in self.tracked:
             self._follow(variable)
 
@@ -210,7 +211,7 @@ class GradientTape(Following):
                 self._start(place)
 
     def reset(self) -> None:
-        """Forget what was recorded and what is watched, and go on recording."""
+        """Release the records and the watched values, and continue recording."""
         if not self._recording:
             raise ValueError("Tape is not recording.")
         self._records, self.tracked, self._watched = [], set(), {}
@@ -235,7 +236,7 @@ class GradientTape(Following):
         output_gradients : array, tensor, or a structure of them, optional
             Weights of the elements of the target, in its structure; None stands for ones.
         unconnected_gradients : UnconnectedGradients or str
-            What is given where a target does not depend on a source: None, or zeros.
+            The result where a target does not depend on a source: None, or zeros.
 
         Returns
         -------
@@ -299,8 +300,8 @@ class GradientTape(Following):
     ) -> Tensor:
         """The Jacobian of each row of `target` with respect to the same row of `source`, of shape (b, ...) + (...).
 
-        Rows must not depend on other rows: what they do depend on is summed, or with `check_rows` refused.  Zeros stand
-        for what is unconnected.
+        Rows must not depend on other rows: such dependences are summed, or refused with `check_rows`.  The result is
+        zero for unconnected sources.
         """
         is_zero_wanted(unconnected_gradients)
         self._check_usable()
@@ -330,7 +331,7 @@ class GradientTape(Following):
         return reshaped(np.stack(rows, axis=1), shape)
 
     def _check_rows(self, records: list[Record], target: Traced, seed: np.ndarray, source: Traced) -> None:
-        """Refuse rows that depend on other rows: every two rows differ in a digit of their numbers."""
+        """Refuse rows that depend on other rows: any two rows differ in a digit of their numbers."""
         count = target.shape[0]
         for digit in range((count - 1).bit_length()):
             marked = (np.arange(count) >> digit) & 1 == 1
@@ -340,12 +341,12 @@ class GradientTape(Following):
                 if bar is not None and np.any((bar._value if isinstance(bar, Tensor) else bar)[~chosen]):
                     raise ValueError("batch_jacobian: a row of the target depends on another row of the source.")
 
-    # ---- looking at the record ---------------------------------------------------------------------------------------
+    # ---- queries of the records --------------------------------------------------------------------------------------
 
     def source(self, target: Any, sources: Any) -> Source:
         """What was recorded between `sources` and `target`, as a generated forward and backward sweep.
 
-        The record stays as it is.  On a persistent tape the result can also be run.
+        The records are not changed.  On a persistent tape the result can also be run.
         """
         from tapegen.tape.export_source import source_of
 
@@ -374,7 +375,7 @@ class GradientTape(Following):
             raise RuntimeError(_ONCE)
 
     def _taken(self, name: str) -> list[Record]:
-        """The record as it is now."""
+        """The present records."""
         assert self._records is not None
         if self._recording:
             if not self._persistent:
@@ -390,7 +391,7 @@ class GradientTape(Following):
         return list(self._records)
 
     def _release(self, explainable: bool = False) -> None:
-        """Drop the record; where a gradient is None, what `explain` needs stays (no values)."""
+        """Release the records; where a gradient is None, what `explain` needs stays (no values)."""
         if not self._persistent:
             self._trail = self._known_trail() if explainable else Trail(is_released=True)
             self._records = None
@@ -421,12 +422,12 @@ class GradientTape(Following):
         return [self._told(bars.get(source._id)) if source._value.dtype.kind in "fc" else None for source in sources]
 
     def _told(self, bar: Any) -> Any:
-        """A cotangent as it is given and taken."""
+        """The conversion of a cotangent between tape and caller."""
         return np.conj(bar) if self._conjugates and bar is not None and bar.dtype.kind == "c" else bar
 
 
 def sweep(records: list[Record], tracked: set[int], bars: dict[int, Any], wanted: set[int], recorded: bool) -> None:
-    """Walk a record backwards; `bars` holds the cotangents of the targets, and in the end those of what is wanted."""
+    """Visit records backwards; `bars` holds the cotangents of the targets, and in the end those of the sources."""
 
     def contribute(number: int, term: Any) -> None:
         held = bars.get(number)

@@ -1,4 +1,4 @@
-"""What tapes and accumulators have in common: they make records of calls on what they follow."""
+"""Common base of tapes and accumulators: recorders make records of calls on the tensors that they track."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tapegen.tape.tensors.records import Record, made, made_wide
 
 
 class Following(abc.ABC):
-    """A recorder that follows tensors through calls.
+    """A recorder that tracks tensors through calls.
 
     Attributes
     ----------
     tracked : set of int
-        The numbers of what is followed.
+        The numbers of the tracked tensors.
     """
 
     _keeps_everything = False
@@ -36,11 +36,11 @@ class Following(abc.ABC):
         out: Any,
         number: int,
     ) -> None:
-        """Follow a call (of the machinery; see `state.Recorder`)."""
+        """Record a call (internal; see `state.Recorder`)."""
         self.note(Call(operation, args, {}, ids, out, (number,)))
 
     def note(self, call: Call) -> None:
-        """Follow a call (of the machinery; see `state.Recorder`)."""
+        """Record a call (internal; see `state.Recorder`)."""
         kind = call.out.dtype.kind
         if kind == "O":
             _refuse_objects(call)
@@ -48,7 +48,7 @@ class Following(abc.ABC):
         self._take(call, record, call.out_ids)
 
     def note_wide(self, call: Call) -> None:
-        """Follow a call (of the machinery; see `state.Recorder`)."""
+        """Record a call (internal; see `state.Recorder`)."""
         _refuse_objects(call)
         pairs = zip(call.outs, call.out_ids, strict=True)
         floating = [number for item, number in pairs if number and item.dtype.kind in "fc"]
@@ -56,19 +56,19 @@ class Following(abc.ABC):
 
     @abc.abstractmethod
     def _take(self, call: Call, record: Record | None, floating: Sequence[int]) -> None:
-        """Take the record of a call with the numbers of its floating results; None where no derivative passes."""
+        """Process the record of a call with the numbers of its floating results; None where no derivative passes."""
 
     @abc.abstractmethod
     def read(self, variable: Any) -> None:
-        """A variable is read (of the machinery)."""
+        """Record that a variable is read (internal)."""
 
     @abc.abstractmethod
     def cut(self, how: str, what: str, number: int, made: tuple[int, ...] = ()) -> None:
-        """A followed value goes on where nobody follows it (of the machinery)."""
+        """Record that a tracked value is used where nothing tracks it (internal)."""
 
 
 def _refuse_objects(call: Call) -> None:
-    """Refuse arrays of Python objects: nobody knows what has been computed with what they hold."""
+    """Refuse arrays of Python objects: operations on their items are unknown."""
     if any(item.dtype.kind == "O" for item in call.outs if hasattr(item, "dtype")):
         raise NotDifferentiable(
             f"'{call.operation.name}' makes Python objects of a tensor that is being recorded, which leaves the tape.",

@@ -1,4 +1,4 @@
-"""A numerical check of the derivatives of a function."""
+"""Numerical check of the derivatives of a function."""
 
 from __future__ import annotations
 
@@ -127,9 +127,9 @@ def check_grads(
 
 
 def _slope(along: Callable[[float], float]) -> tuple[float, float, float]:
-    """The derivative at 0 from differences with ever smaller steps, and by how much the best two of them differ.
+    """The derivative at 0 from differences with decreasing steps, and the difference of the best two of them.
 
-    The last number is what the last digit of the function makes of the widest step.
+    The last number is the effect of the last digit of the function at the widest step.
     """
     estimates = []
     for step in (STEP, STEP / 8, STEP / 64, STEP / 512):
@@ -145,7 +145,7 @@ def _projected(value_bar: Any, value: Any) -> float:
     """The sum of the floating leaves of a value, each times its cotangent."""
     bars = {k: bar for k, bar in enumerate(flatten(value_bar)) if is_float(bar)}
     leaves = flatten(value)
-    if len(leaves) == len(bars):  # a tangent has leaves for floats alone
+    if len(leaves) == len(bars):  # a tangent has leaves for floats only
         return sum(float(np.sum(np.real(np.multiply(a, b)))) for a, b in zip(bars.values(), leaves, strict=True))
     return sum(float(np.sum(np.real(np.multiply(bar, leaves[k])))) for k, bar in bars.items())
 
@@ -155,7 +155,7 @@ def _is_single(leaf: Any) -> bool:
 
 
 def _in_double(value: Any) -> Any:
-    """The same numbers; those of single precision as such of double."""
+    """The same values; single precision converted to double."""
     leaves = [to_float64(leaf) if _is_single(leaf) else leaf for leaf in flatten(value)]
     return unflatten(abstract_of(value), leaves)
 
@@ -167,7 +167,7 @@ def _random_like(value: Any, rng: np.random.Generator) -> Any:
 
 
 def _drawn(leaf: Any, rng: np.random.Generator) -> Any:
-    """Normal numbers of the shape of a leaf; real and imaginary parts are independent."""
+    """Normal values of the shape of a leaf; real and imaginary parts are independent."""
     drawn = rng.normal(size=np.shape(leaf))[()] * 1.0
     return drawn + 1j * rng.normal(size=np.shape(leaf))[()] if np.iscomplexobj(leaf) else drawn
 

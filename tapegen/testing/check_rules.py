@@ -1,4 +1,4 @@
-"""A numerical check of a derivative rule, and the calls it is checked at."""
+"""Numerical check of a derivative rule, and the calls at which it is checked."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ def default_cases(rule: Rule) -> list[Case]:
 
 
 def _takes_arrays(func: Callable[..., Any], arrays: tuple[np.ndarray, ...]) -> bool:
-    """Whether a function of numbers is also one of arrays, element by element."""
+    """Whether a function of scalars is also one of arrays, element-wise."""
     try:
         return np.shape(func(*(array.copy() for array in arrays))) == np.shape(arrays[0])
-    except Exception:  # whatever a function of numbers says to an array
+    except Exception:  # whatever error a function of scalars raises for an array
         return False
 
 
@@ -146,9 +146,9 @@ class _Call:
         return tuple(np.zeros_like(value) if dot is None else dot for value, dot in zip(out, found, strict=True))
 
     def cotangents(self, changed: dict[str, Any], out: Any, out_bar: Any) -> dict[str, Any]:
-        """What the rule gives, by argument name, summed to the shapes of the arguments as the compiler does."""
+        """The derivatives of the rule, by argument name, summed to the shapes of the arguments as the compiler does."""
         assert self.bound is not None
-        with np.errstate(all="ignore"):  # generated code leaves out the parts that nobody wants
+        with np.errstate(all="ignore"):  # generated code leaves out the parts that are not wanted
             result = self.body(changed, {"out": out, "out_bar": out_bar})
         if self.rule.kind == "partials":
             parts = result if isinstance(result, tuple) else (result,)
@@ -189,7 +189,7 @@ class _Call:
 
 
 def _complex_call(call: _Call) -> _Call | None:
-    """The call with imaginary parts; None where it has some, or the function takes none."""
+    """The call with imaginary parts; None where it has some, or the function does not accept them."""
     if call.bound is None or call.rule.phases or any(map(np.iscomplexobj, _leaves(call.values()))):
         return None
     rng = np.random.default_rng(5)
@@ -204,7 +204,7 @@ def _complex_call(call: _Call) -> _Call | None:
             warnings.simplefilter("error", np.exceptions.ComplexWarning)
             found.function({})
             found.function(_map(_to_float32, found.values()))
-    except Exception:  # whatever it says to complex numbers
+    except Exception:  # whatever error it raises for complex numbers
         return None
     return found
 
@@ -227,7 +227,7 @@ def _check_cotangents(call: _Call, rtol: float) -> None:
     out = _frozen(call.function(values))
     before = _copied(values), _copied(out)
     identity_rtol = 1e-11
-    if _all_float32(out):  # a cast: what it gives is coarse
+    if _all_float32(out):  # a cast: its result is coarse
         rtol = max(rtol, FLOAT32_TOLERANCE)
         identity_rtol = FLOAT32_TOLERANCE
     out_bar = _frozen(_map(lambda x: _random_leaf(x, rng), out))
@@ -289,7 +289,7 @@ def _check_float32(call: _Call) -> None:
         return  # the function itself widens
     assert call.bound is not None
     fixed = [value for name, value in call.bound.arguments.items() if name not in call.names]
-    # functions of scipy make a float64 of a number of Python; generated code narrows what that widens
+    # functions of scipy make a float64 of a Python scalar; generated code narrows what that widens
     may_widen = call.rule.kind == "partials" and any(type(value) is float for value in fixed)
     wide = _map(to_float64, values)
     rng = np.random.default_rng(2)
@@ -303,7 +303,7 @@ def _check_float32(call: _Call) -> None:
 
 
 def _check_strided(call: _Call) -> None:
-    """Arrays whose elements do not lie side by side, and those in Fortran's order, have the same cotangents."""
+    """Check that arrays which are not contiguous, or in Fortran order, have the same cotangents."""
     values = call.values()
     strided = _frozen(_map(_apart, values), np.asarray)
     out = call.function(values)
@@ -316,7 +316,7 @@ def _check_strided(call: _Call) -> None:
 
 
 def _apart(x: Any) -> Any:
-    """Every other element of an array in Fortran's order, backwards along its first axis."""
+    """Every other element of an array in Fortran order, backwards along its first axis."""
     if not isinstance(x, np.ndarray) or x.ndim == 0:
         return x
     wide = np.asfortranarray(np.repeat(x[::-1], 2, axis=-1))
@@ -324,7 +324,7 @@ def _apart(x: Any) -> Any:
 
 
 def _check_fresh(call: _Call, name: str, bar: Any, others: Any) -> None:
-    """A cotangent may be a view of `out_bar`, never of an argument or of the result."""
+    """Check that a cotangent is a view of `out_bar` at most, never of an argument or of the result."""
     for leaf in _leaves(bar):
         for other in _leaves(others):
             assert not np.may_share_memory(leaf, other), f"cotangent of {name} in {call} is a view of a primal value"
@@ -333,7 +333,7 @@ def _check_fresh(call: _Call, name: str, bar: Any, others: Any) -> None:
 def _differences(func: Callable[[Any], Any], value: Any, leaf: int) -> np.ndarray:
     """Derivative of a scalar function with respect to each element of one leaf of `value`.
 
-    Of a complex element `x + 1j * y` it is the derivative by x minus 1j times the derivative by y.
+    For a complex element `x + 1j * y` it is the derivative by x minus 1j times the derivative by y.
     """
     leaves = list(_leaves(value, every=True))
     is_complex = np.iscomplexobj(leaves[leaf])
@@ -353,7 +353,7 @@ def _differences(func: Callable[[Any], Any], value: Any, leaf: int) -> np.ndarra
 
 
 def _assert_close(got: Any, expected: Any, rtol: float, what: str) -> None:
-    got, expected = np.asarray(got) * 1, np.asarray(expected) * 1  # truth values are no numbers to subtract
+    got, expected = np.asarray(got) * 1, np.asarray(expected) * 1  # booleans cannot be subtracted
     scale = 1.0 + float(np.max(np.abs(expected), initial=0.0))
     error = float(np.max(np.abs(got - expected), initial=0.0))
     assert error <= rtol * scale, f"{what}: error {error:.2e}\ngot\n{got}\nexpected\n{expected}"
@@ -384,7 +384,7 @@ def _rebuild(tree: Any, leaves: Iterator[Any]) -> Any:
 
 
 def _map(func: Callable[..., Any], tree: Any, *others: Any) -> Any:
-    """Apply `func` to the floating leaves; what is not floating stays."""
+    """Apply `func` to the floating leaves; other leaves stay."""
     if isinstance(tree, dict):
         return {key: _map(func, value, *(other[key] for other in others)) for key, value in tree.items()}
     if isinstance(tree, tuple | list):
@@ -395,7 +395,7 @@ def _map(func: Callable[..., Any], tree: Any, *others: Any) -> Any:
 
 
 def _dot(left: Any, right: Any) -> float:
-    """Sum of products over all floating leaves, of complex ones the real part."""
+    """Sum of products over all floating leaves; for complex ones the real part."""
     pairs = zip(_leaves(left, every=True), _leaves(right, every=True), strict=True)
     return sum(float(np.sum(np.real(np.multiply(a, b)))) for a, b in pairs if _is_floating(a))
 
@@ -422,7 +422,7 @@ def _all_float32(tree: Any) -> bool:
 
 
 def _frozen(tree: Any, copied: Callable[[np.ndarray], np.ndarray] = np.copy) -> Any:
-    """Copies whose arrays refuse stores."""
+    """Read-only copies of arrays."""
 
     def freeze(x: Any) -> Any:
         if isinstance(x, np.ndarray):

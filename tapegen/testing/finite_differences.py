@@ -1,4 +1,4 @@
-"""What both checks take of central differences of eighth order."""
+"""Central differences of eighth order, for both checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FLOAT32_TOLERANCE = 2e-4
 
 
 def to_float64(x: Any) -> Any:
-    """The same numbers in double precision."""
+    """The same values in double precision."""
     return np.asarray(x, dtype=np.complex128 if np.iscomplexobj(x) else np.float64)[()]
 
 

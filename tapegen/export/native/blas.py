@@ -1,4 +1,4 @@
-"""Where a library takes products and factorisations of matrices from."""
+"""The BLAS and LAPACK provider of a library: built-in C code, or a library with the C interface."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _LAPACK = frozenset(
     f"numba_{name}"
     for name in ("xxgetrf", "ez_xxgetri", "xgesv", "xxpotrf", "ez_xxxevd", "ez_gesdd", "ez_geqrf", "ez_xxgqr")
 )
-"""What machine code calls for a factorisation, as far as `lapack.c` has it."""
+"""Symbols that machine code calls for factorisations, as far as `lapack.c` has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Products:
-    """A choice among them.
+    """A provider.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Products:
     library : str
         The file to link; empty for none.
     prefix : str
-        What the names of its functions begin with; the libraries in wheels have such a prefix.
+        The prefix of the names of its functions; the libraries in wheels have one.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Products:
         Raises
         ------
         BuildError
-            If it factorises matrices, and there is no library for that.
+            If it factorises matrices, and the provider has no routines for that.
         """
         factorises = bool(_LAPACK.intersection(needed))
         if self.name == "builtin":
@@ -86,12 +86,12 @@ class Products:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Arguments of the linker; the library is found again where it is now."""
+        """Arguments of the linker; the library is found again at its present path."""
         return (self.library, f"-Wl,-rpath,{Path(self.library).parent}") if self.library else ()
 
 
 def _counts_in_64_bits(library: ctypes.CDLL, prefix: str) -> bool:
-    """Whether the functions for Fortran read integers of 64 bits: such a one would find a negative size here."""
+    """Whether its Fortran functions read 64-bit integers: such a function would find a negative size here."""
     dot = getattr(library, f"{prefix}ddot_", None)
     if dot is None:
         return False

@@ -1,4 +1,4 @@
-"""The header of a library: what a caller in C and C++ includes."""
+"""C header generator: the header that callers in C and C++ include."""
 
 from __future__ import annotations
 

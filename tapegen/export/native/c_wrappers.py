@@ -1,8 +1,8 @@
-"""The C functions of a library: what a caller in C sees, around the native functions of the generated text.
+"""C wrapper generator: the C functions of a library around the native functions of the generated source.
 
 An array is an address and its sizes (`u`, `u_n0`, `u_n1`), with strides counted in items (`u_s0`) where it need not be
-contiguous.  A complex number is the address of its two parts.  Results go where the caller says: a cotangent has the
-sizes of its argument; the sizes of another array that is a result stand in `value_shape`, on entry those of the
+contiguous.  A complex number is the address of its two parts.  Results go to memory of the caller: a cotangent has the
+sizes of its argument; the sizes of another result array are in `value_shape`, on entry those of the
 caller's memory, on return those of the result.
 """
 
@@ -33,11 +33,11 @@ def implementation(
     entries : sequence of Entry
         The functions.
     errors : Errors
-        What they raise.
+        The exceptions they raise.
     features : sequence of str
-        What the processor must have, as C compilers name it.
+        The required features of the processor, as C compilers name them.
     products : str
-        C text with the products of matrices.
+        C text with the matrix products.
     """
     found = [t.item if isinstance(t, ListOf) else t for entry in entries for t in _types(entry)]
     ranks = sorted({t.rank for t in found if isinstance(t, Array)})
@@ -92,7 +92,7 @@ def _strerror(library: str, errors: Errors) -> str:
 
 
 def _c_string(text: str) -> str:
-    """A string literal of C for any text, as UTF-8."""
+    """A C string literal for any text, as UTF-8."""
     plain = "".join(
         chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in text.encode()
     )
@@ -109,7 +109,7 @@ def _member(type_: Type) -> str:
 
 
 def _item(type_: Scalar | Array) -> str:
-    """The type of one number in memory."""
+    """The C type of one scalar in memory."""
     return f"struct tg_{type_.dtype}" if is_complex(type_) else C_TYPES[type_.dtype]
 
 
@@ -246,7 +246,7 @@ def _status(name: str) -> str:
 
 
 def _checks(entry: Entry) -> Iterator[str]:
-    """What the interface itself looks at: sizes, addresses, shared memory."""
+    """Checks of the interface itself: sizes, addresses, shared memory."""
     wrong: list[str] = []
     if entry.kind == "pullback" or entry.kind == "record":
         wrong.append("tape == NULL")
@@ -274,9 +274,9 @@ def _checks(entry: Entry) -> Iterator[str]:
 
 
 def _shared(entry: Entry, *, early: bool) -> Iterator[str]:
-    """What must not be: results go to memory of their own, none of an argument, none of another result.
+    """Error conditions: each result needs memory that overlaps neither an argument nor another result.
 
-    Results of known sizes are looked at before the call, which may write there, the rest when all sizes are known.
+    Results of known sizes are checked before the call, which may write there, the rest when all sizes are known.
     """
     arrays = [_span(entry, parameter) for parameter in entry.given if isinstance(parameter.type, Array)]
     rooms = [_room(entry, k, result, early=early) for k, result in enumerate(entry.returned)]
@@ -300,14 +300,14 @@ def _sizes(entry: Entry, parameter: Parameter) -> list[str]:
 
 
 def _sizes_of_room(entry: Entry, result: Result) -> list[str]:
-    """The sizes of a result that is like an argument, before the call."""
+    """The sizes of a result with the shape of an argument, before the call."""
     return _sizes(entry, next(parameter for parameter in entry.given if parameter.name == result.like))
 
 
 def _span(entry: Entry, parameter: Parameter, *, given: bool = False) -> str:
     """Address, item size, rank, sizes and strides in items, as arguments of a function of `calls.c`.
 
-    With `given`, strides that the caller does not give are left out: they overflow where the sizes are too large.
+    With `given`, strides that the caller does not pass are omitted: they overflow where the sizes are too large.
     """
     type_ = parameter.type
     assert isinstance(type_, Array)
@@ -320,9 +320,9 @@ def _span(entry: Entry, parameter: Parameter, *, given: bool = False) -> str:
 
 
 def _room(entry: Entry, k: int, result: Result, *, early: bool) -> str:
-    """The memory that a result goes to, as a vector of bytes; empty where it is not wanted.
+    """The memory of a result, as a vector of bytes; empty where it is not wanted.
 
-    Before the call a result of unknown sizes is one number.
+    Before the call a result of unknown sizes counts as one scalar.
     """
     assert isinstance(result.type, Scalar | Array)
     one = f"sizeof({_item(result.type)})"
@@ -356,7 +356,7 @@ def _strides(name: str, type_: Array, sizes: Sequence[str]) -> list[str]:
 
 
 def _argument(entry: Entry, k: int, parameter: Parameter) -> list[str]:
-    """What a native function gets for a parameter."""
+    """The arguments of a native function for a parameter."""
     type_ = parameter.type
     if entry.kind == "pullback" and k < entry.count:
         kept = f"tape->k{k}"
@@ -384,7 +384,7 @@ def _argument(entry: Entry, k: int, parameter: Parameter) -> list[str]:
 
 
 def _lent(entry: Entry, result: Result) -> list[str]:
-    """The memory of the caller for a result, as an array; without items where the result is not wanted."""
+    """The caller's memory for a result, as an array; without items where the result is not wanted."""
     assert isinstance(result.type, Array)
     sizes = [f"({result.name} == NULL ? 0 : {size})" for size in _sizes_of_room(entry, result)]
     c_type = _item(result.type)
@@ -394,7 +394,7 @@ def _lent(entry: Entry, result: Result) -> list[str]:
 
 
 def _copied(entry: Entry, k: int, result: Result) -> str:
-    """Whether a result has yet to go to where the caller wants it."""
+    """Whether a result has yet to be copied to the caller's memory."""
     made_there = f" && result.r{k}.data != (char *){result.name}" if k in entry.rooms else ""
     return f"{result.name} != NULL{made_there}"
 
@@ -426,7 +426,7 @@ def _described(expr: str, type_: Array) -> str:
 
 
 def _checked_result(entry: Entry, k: int, result: Result) -> Iterator[str]:
-    """An array that is a result must fit."""
+    """Check that a result array fits."""
     type_ = result.type
     if not isinstance(type_, Array) or not type_.rank or result.like is not None:
         return
@@ -439,7 +439,7 @@ def _checked_result(entry: Entry, k: int, result: Result) -> Iterator[str]:
 
 
 def _lists(entry: Entry) -> list[tuple[int, ListOf]]:
-    """The lists on a tape, with their places there."""
+    """The lists on a tape, with their positions there."""
     types_ = [part.type for part in (entry.kept if entry.kind == "record" else entry.parameters[: entry.count])]
     return [(k, type_) for k, type_ in enumerate(types_) if isinstance(type_, ListOf)]
 
@@ -454,13 +454,13 @@ def _rank_of_items(type_: ListOf) -> int:
 
 
 def _offset_of_items(type_: ListOf) -> int:
-    """Where the items begin: behind two numbers and a mark, as C aligns them."""
+    """The offset of the items: after two integers and a mark, as C aligns them."""
     size = np.dtype(type_.item.dtype).alignment if isinstance(type_.item, Scalar) else 8
     return -(-17 // size) * size
 
 
 def _copied_lists(entry: Entry) -> Iterator[str]:
-    """The pullback takes items off lists: it gets copies."""
+    """Copy lists for the pullback, which removes their items."""
     lists = _lists(entry)
     if not lists:
         return
@@ -475,12 +475,12 @@ def _copied_lists(entry: Entry) -> Iterator[str]:
 
 
 def _order(type_: Array) -> str:
-    """The order in memory in which a pullback takes an array."""
+    """The memory order in which a pullback accepts an array."""
     return {"C": "TG_ORDER_C", "F": "TG_ORDER_F"}.get(type_.layout, "TG_ORDER_ANY") if type_.rank else "TG_ORDER_C"
 
 
 def _taped(entry: Entry) -> Iterator[str]:
-    """Move what a pullback needs into a tape; what lies in memory of the caller is copied."""
+    """Move the saved values of a pullback into a tape; what is in memory of the caller is copied."""
     yield f"{entry.tape} *made = status == {_status('OK')} ? calloc(1, sizeof *made) : NULL;"
     yield f"if (status == {_status('OK')} && made == NULL)"
     yield f"    status = {_status('MEMORY')};"

@@ -1,4 +1,4 @@
-"""The C functions of a library as data: their names, parameters and results, and the status they return."""
+"""C ABI description: the C functions of a library as data, with names, parameters, results and status codes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ C_TYPES = {
     "complex128": "double",
     "complex64": "float",
 }
-"""What the C functions call a number; a complex one is a pair of these, at an address."""
+"""The C types of scalars; a complex number is a pair of these, at an address."""
 
 STATUS = (
     ("OK", 0, "no error"),
@@ -36,7 +36,7 @@ STATUS = (
     ("LARGE", 6, "a matrix has more rows or columns than the library for matrices can count"),
     ("TAPE", 7, "a call with this tape has failed halfway, so it cannot be used again"),
 )
-"""Status codes of the interface itself; what the program raises is counted from `objects.FIRST_ERROR`."""
+"""Status codes of the interface itself; exceptions of the program are counted from `object_code.FIRST_ERROR`."""
 
 _WORDS = frozenset(
     """alignas alignof and and_eq asm assert atomic_cancel auto bitand bitor bool break case catch char class co_await
@@ -57,15 +57,15 @@ class Parameter:
     Attributes
     ----------
     name : str
-        What it is called in C.
+        Its name in C.
     type : Type
-        A number or an array.
+        The type of a scalar or an array.
     written : bool
         Whether the function stores into it.
     value : object
-        A number or array that the library holds itself; None for what the caller gives.
+        A scalar or array that the library itself holds; None for what the caller passes.
     like : str or None
-        Of a tangent, the parameter whose sizes it has; of a cotangent, the position of its result, whose sizes are in
+        For a tangent, the parameter whose sizes it has; for a cotangent, the position of its result, whose sizes are in
         the tape.
     """
 
@@ -94,11 +94,11 @@ class Entry:
     name : str
         Its name.
     doc : str
-        What it does, in a line.
+        A description of one line.
     symbol : str
         The native function.
     parameters, results
-        What the native function takes and gives.
+        The parameters and results of the native function.
     kind : str
         "call"; "record": the results after the first `count` go into a tape; "pullback": the first `count` parameters
         come from one.
@@ -106,9 +106,9 @@ class Entry:
     tape : str
         The type of the tape.
     marks : bool
-        Whether the pullback writes into what the tape holds, and leaves it as it was only at its end.
+        Whether the pullback modifies the contents of the tape while it runs, and restores them at its end.
     rooms : tuple of int
-        The results for which the native function takes arrays of the caller, after its parameters.
+        The results for which the native function accepts arrays of the caller, after its parameters.
     """
 
     name: str
@@ -124,7 +124,7 @@ class Entry:
 
     @property
     def given(self) -> tuple[Parameter, ...]:
-        """The parameters that the caller gives."""
+        """The parameters that the caller passes."""
         rest = self.parameters[self.count :] if self.kind == "pullback" else self.parameters
         return tuple(parameter for parameter in rest if parameter.value is None)
 
@@ -135,12 +135,12 @@ class Entry:
 
     @property
     def kept(self) -> tuple[Result, ...]:
-        """What a tape holds."""
+        """The contents of a tape."""
         return self.results[self.count :] if self.kind == "record" else ()
 
 
 def identifier(text: str, taken: Iterable[str] = ()) -> str:
-    """A name for C: letters, digits and underscores, no word of C or C++, none of `taken`."""
+    """A C identifier: letters, digits and underscores, no keyword of C or C++, none of `taken`."""
     plain = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") or "f"
     if plain[0].isdigit():
         plain = f"f_{plain}"

@@ -1,4 +1,4 @@
-"""C text and object files into a shared library, by the C compiler of the machine."""
+"""Linking: C text and object files become a shared library, by the C compiler of the machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FLAGS = (
 )
 
 _LAST_LINES = 8
-"""How much of what the compiler says goes into an error."""
+"""Maximal length of the compiler's output in an error."""
 
 
 def link(c_text: str, header: tuple[str, str], objects: Sequence[NativeObject], flags: Sequence[str] = ()) -> bytes:
@@ -38,7 +38,7 @@ def link(c_text: str, header: tuple[str, str], objects: Sequence[NativeObject], 
     c_text : str
         The C functions.
     header : (str, str)
-        Name and text of the header they include.
+        Name and text of the header that they include.
     objects : sequence of NativeObject
         The native functions.
     flags : sequence of str

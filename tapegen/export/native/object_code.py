@@ -1,8 +1,8 @@
-"""Compiled text as an object file: the native function that numba makes, without the parts that need Python.
+"""Object code: compiled source as an object file with numba's native function, without the parts that need Python.
 
-The native function of numba returns a status, writes its result through its first argument and what was raised through
+numba's native function returns a status, writes its result through its first argument and its exception through
 its second; arguments are flat (an array is its owner, its parent, number of items, item size, address, sizes, strides).
-What it raises is a pickled constant of the module; here a number stands in its place, which the C interface returns.
+An exception is a pickled constant of the module; here a number replaces it, which the C interface returns.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -25,7 +25,7 @@ from tapegen.export.native.entry_points import C_TYPES
 from tapegen.ir.types import Array, ListOf, RandomGenerator, Scalar, Type
 
 FIRST_ERROR = 16
-"""Numbers below stand for what the interface itself finds wrong."""
+"""Smaller numbers represent errors of the interface itself."""
 
 _PICKLED = re.compile(r'^(@"?\.const\.pickledata\.[0-9a-f]+(?:\.\d+)*"?) = internal constant \[\d+ x i8\] c"(.*)"(.*)$')
 _ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|\\)")
@@ -42,7 +42,7 @@ class NativeObject:
     code : bytes
         The object file.
     needs : frozenset of str
-        The functions that it calls and does not hold.
+        The functions that it calls and does not contain.
     """
 
     symbol: str
@@ -52,16 +52,16 @@ class NativeObject:
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """What code is generated for.
+    """The processor that code is generated for.
 
     Attributes
     ----------
     name : str
-        As the user named it.
+        The user's name of it.
     cpu, attributes : str
-        As LLVM names them.
+        LLVM's names.
     features : tuple of str
-        What a machine must have, as C compilers name it.
+        Required features of a machine, in the spelling of C compilers.
     """
 
     name: str
@@ -83,7 +83,7 @@ def processor(name: str) -> Processor:
     Raises
     ------
     BuildError
-        For another name, or one that is none of this machine's architecture.
+        For another name, or one of another architecture than this machine's.
     """
     if name == "native":
         found = llvm.get_host_cpu_features()
@@ -95,22 +95,22 @@ def processor(name: str) -> Processor:
 
 
 class Errors:
-    """Numbers for what the functions of a library raise."""
+    """Numbers of the exceptions that the functions of a library raise."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, str], int] = {}
 
     def number(self, kind: str, text: str) -> int:
-        """The number that stands for an exception of this class with this text."""
+        """The number of an exception of this class with this message."""
         return self._numbers.setdefault((kind, text), FIRST_ERROR + len(self._numbers))
 
     def items(self) -> list[tuple[int, str, str]]:
-        """Number, class and text of each."""
+        """Number, class and message of each."""
         return [(number, kind, text) for (kind, text), number in self._numbers.items()]
 
 
 def numba_type(type_: Type) -> Any:
-    """The numba type of a parameter; BuildError for what a C function does not take."""
+    """The numba type of a parameter; BuildError for what a C function does not accept."""
     if isinstance(type_, ListOf) and isinstance(type_.item, Scalar | Array):
         return types.List(numba_type(type_.item))
     if isinstance(type_, RandomGenerator):
@@ -144,12 +144,12 @@ def native_object(
     errors: Errors,
     target: Processor,
 ) -> NativeObject:
-    """Compile a text for these parameters.
+    """Compile a source for these parameters.
 
     Parameters
     ----------
     source : PythonSource
-        What numba gets.
+        The source for numba.
     parameters : sequence of Type
         Types of the parameters of its entry.
     results : sequence of Type
@@ -157,14 +157,14 @@ def native_object(
     symbol : str
         The name to give to the entry.
     errors : Errors
-        Takes up what the code raises.
+        Collects the exceptions that the code raises.
     target : Processor
-        What to generate code for.
+        The processor to generate code for.
 
     Raises
     ------
     BuildError
-        If numba has no compiled form for a part of the text, or gives other types.
+        If numba cannot compile a part of the source, or infers other types.
     """
     dispatcher: Any = build_numba(source, from_start=True)
     try:
@@ -180,7 +180,7 @@ def native_object(
     returned: Any = compiled.signature.return_type
     found = [] if isinstance(returned, types.NoneType) else list(getattr(returned, "types", [returned]))
     for type_ in results:
-        numba_type(type_)  # refuses what cannot be returned
+        numba_type(type_)  # refuses types that cannot be returned
     if len(found) != len(results) or not all(map(_agree, found, results)):
         raise BuildError(
             f"numba gives {returned} for {source.entry}, where the C functions expect {', '.join(map(str, results))}.",
@@ -191,7 +191,7 @@ def native_object(
 
 
 def _agree(found: Any, type_: Type) -> bool:
-    """Whether values of both types lie in memory alike, but for the order of axes."""
+    """Whether values of both types have the same memory representation, except for the order of axes."""
     found = types.unliteral(found)
     if isinstance(type_, ListOf):
         return isinstance(found, types.List) and _agree(found.dtype, type_.item)
@@ -201,7 +201,7 @@ def _agree(found: Any, type_: Type) -> bool:
 
 
 def _numbered(text: str, errors: Errors) -> str:
-    """The module with a number where it holds a pickled exception."""
+    """The module with numbers in place of pickled exceptions."""
     lines = text.splitlines()
     for k, line in enumerate(lines):
         if line.startswith(("@.const.pickledata.", '@".const.pickledata.')) and (found := _PICKLED.match(line)):
@@ -219,7 +219,7 @@ def _byte(code: re.Match[bytes]) -> bytes:
 
 
 def _machine_code(text: str, entry: str, symbol: str, processor_: Processor) -> NativeObject:
-    """The object file in which only the entry can be seen, by its new name."""
+    """The object file in which only the entry is externally visible, by its new name."""
     llvm.initialize_native_asmprinter()
     module = llvm.parse_assembly(text)
     for function in module.functions:

@@ -1,9 +1,9 @@
-"""What tensors and tapes share.
+"""Engine of tapes: what tensors and tapes share.
 
-* `state` - who records in this thread
+* `state` - the active recorders of this thread
 * `stack_frames` - the user's stack frame
 * `pytree` - nested structures of tensors
-* `operations` - rules as operations: what to save, how to apply
-* `hooks` - what tensors ask of modules that are made of tensors themselves
-* `leaks` - errors of tensors that leave while they are recorded
+* `operations` - rules as operations: which values to save, how to apply
+* `hooks` - callbacks to modules that are built on tensors
+* `leaks` - errors for tensors that escape while they are recorded
 """

@@ -1,7 +1,7 @@
-"""What tensors ask of modules that are made of tensors themselves; `tapegen.tape.tensors` fills this in.
+"""Hooks: callbacks of tensors to modules that are built on tensors; `tapegen.tape.tensors` sets them.
 
-A tensor is indexed, passed to NumPy's functions and stacked by functions that make tensors.  They come in through here,
-so that the modules import each other in one direction only.
+A tensor is indexed, passed to NumPy's functions and stacked by functions that create tensors.  They are reached through
+these hooks, so that the modules import each other in one direction only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tensors that leave while they are recorded, and errors that libraries make of the refusal."""
+"""Tensor leaks: tensors that escape while they are recorded, and errors that libraries make of the refusal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tapegen.tape.engine.state import STATE
 
 
 def refuse(form: str) -> NotDifferentiable:
-    """The error for a conversion of a tensor that is being recorded, which is kept in mind for `refusal_behind`."""
+    """The error for a conversion of a tensor that is being recorded; it is remembered for `raise_refusal_behind`."""
     function = scipy_function()
     converted = f"'{function}' of scipy converts" if function else "this converts"
     way = (
@@ -27,14 +27,14 @@ def refuse(form: str) -> NotDifferentiable:
 
 
 def raise_refusal_behind(error: BaseException | None, trace: TracebackType | None) -> None:
-    """Raise anew the refusal that a library has made another error of.
+    """Raise the refusal again that a library has replaced by another error.
 
-    Compiled solvers of scipy take no errors of callbacks; NumPy wraps what fails in `buffer[0] = t`.
+    Compiled solvers of scipy do not pass errors of callbacks on; NumPy wraps what fails in `buffer[0] = t`.
 
     Raises
     ------
     NotDifferentiable
-        If the error comes out of the line where a tensor was refused last.
+        If the error comes from the line where a tensor was refused last.
     """
     if STATE.refused is None:
         return

@@ -1,4 +1,4 @@
-"""Rules as the tape runs them: what to keep of a call, and how to run a rule's body on what was kept."""
+"""Operations: rules as the tape runs them, which values of a call to save, and how to run a rule's body on them."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class Plan:
     Attributes
     ----------
     body : callable
-        The rule's text, cut down to the derivatives that are wanted.
+        The rule's body, sliced to the wanted derivatives.
     numbers : tuple
-        For each of these the number that it always is, or None; `constant` if none of them is None.
+        For each of these its constant value, or None; `constant` if none of them is None.
     inverse : tuple of bool
-        Which derivatives come as what a cotangent is divided by.
+        Which derivatives are returned as divisors of the cotangent.
     names : frozenset of str
         Parameters whose values the body reads.
     reads_out : bool
-        Whether it reads the result; `takes_out`: whether it must be given one.
+        Whether it reads the result; `takes_out`: whether the result must be passed to it.
     nonfinite : bool
         Whether a result can be infinite or NaN; `poles`: whether it can be so for complex numbers;
         `is_finite`: neither of them.
@@ -77,11 +77,11 @@ class FlatPlan(Plan):
     Attributes
     ----------
     places : tuple
-        For each tracked argument: the place among the results of the body, and its position.
+        For each tracked argument: the index among the results of the body, and its position.
     keep : tuple of bool
         Which arguments the body reads; `keeps_all`: whether it reads them all.
     steps : tuple
-        `places` with, for each, the number that the partial derivative is, and whether it comes inverted.
+        `places` with, for each, the constant value of the partial derivative, and whether it is inverted.
     """
 
     __slots__ = ("keep", "keeps_all", "places", "steps")
@@ -141,23 +141,23 @@ class Operation:
         return getattr(self.func, "__name__", repr(self.func))
 
     def parameter(self, position: int) -> str | None:
-        """The name of the parameter that takes a positional argument."""
+        """The name of the parameter for a positional argument."""
         return self.names[position] if position < len(self.names) else self.variadic
 
     def derivable(self) -> tuple[str, ...]:
-        """The parameters that the rule gives derivatives for, in its order."""
+        """The parameters that the rule returns derivatives for, in its order."""
         assert self.rule is not None
         return self.rule.wrt or self.names if self.kind == "partials" else self.rule.wrt
 
     def plan(self, wanted: tuple[str, ...]) -> Plan:
-        """How to differentiate with respect to some of the parameters; they come in the order of the rule."""
+        """The plan for differentiating with respect to some of the parameters, which are in the order of the rule."""
         found = self.plans.get(wanted)
         if found is None:
             found = self.plans[wanted] = Plan(self, self._slice(wanted))
         return found
 
     def flat_plan(self, mask: tuple[bool, ...]) -> FlatPlan | None:
-        """How to differentiate with respect to the positional arguments that the mask names, if the rule says so."""
+        """The plan for differentiating with respect to the positional arguments of the mask, if the rule covers it."""
         names = [self.parameter(position) for position, is_tracked in enumerate(mask) if is_tracked]
         found = None
         if self.kind in _RECORDED_AS_THEY_ARE and self.variadic not in names and not self.may_refuse:
@@ -172,7 +172,7 @@ class Operation:
         assert self.rule is not None and self.rule.body is not None
         every = self.derivable()
         part = sliced(self.rule.body, [every.index(name) for name in wanted], len(every), self.kind == "partials")
-        if self.kind == "linear":  # of what it is linear in, its transpose sees the structure alone
+        if self.kind == "linear":  # where it is linear, its transpose needs only the structure
             part = replace(part, reads=part.reads - set(self.rule.wrt))
         return part
 
@@ -188,7 +188,7 @@ def _refuses(body: Any, depth: int = 2) -> bool:
 
 
 class Named(Operation):
-    """A function whose last positional arguments are given by name, where its rule does not know these names."""
+    """A function whose last positional arguments are passed by name, where its rule does not know these names."""
 
     __slots__ = ("keywords",)
 
@@ -213,10 +213,10 @@ def operation_of(func: Callable[..., Any]) -> Operation:
 
 @lru_cache(maxsize=4096)
 def stand_in(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """An array that has a shape and a dtype, and no memory; nothing reads its elements."""
+    """An array with a shape and a dtype, but without memory; nothing reads its elements."""
     return np.broadcast_to(np.zeros((), dtype), shape)
 
 
 def is_stand_in(value: Any) -> bool:
-    """Whether a kept value is only a shape and a dtype."""
+    """Whether a saved value is only a shape and a dtype."""
     return isinstance(value, np.ndarray) and value is stand_in(value.shape, value.dtype)

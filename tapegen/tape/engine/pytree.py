@@ -1,4 +1,4 @@
-"""Nested lists, tuples and dicts of tensors, as targets and sources come."""
+"""Pytrees: nested lists, tuples and dicts of tensors, as targets and sources are passed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def leaves(structure: Any) -> Iterator[Any]:
-    """What stands in a structure; dicts in the order of their keys, as TensorFlow takes them."""
+    """The leaves of a structure; dicts in the order of their keys, as in TensorFlow."""
     if isinstance(structure, dict):
         structure = [structure[key] for key in _keys(structure)]
     elif not isinstance(structure, list | tuple):
@@ -21,12 +21,12 @@ def leaves(structure: Any) -> Iterator[Any]:
 def _keys(items: dict[Any, Any]) -> list[Any]:
     try:
         return sorted(items)
-    except TypeError:  # of several types
+    except TypeError:  # keys of several types
         return list(items)
 
 
 def mapped(structure: Any, function: Callable[[Any], Any]) -> Any:
-    """The same structure of other things."""
+    """The same structure with `function` applied to its leaves."""
     if isinstance(structure, dict):
         made = {key: mapped(structure[key], function) for key in _keys(structure)}
         return _like(structure, {key: made[key] for key in structure})

@@ -1,4 +1,4 @@
-"""Where in the user's code something happens."""
+"""Stack frame lookup: the user's line of an operation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def scipy_function() -> str:
 
 
 def lines_behind(trace: TracebackType | None) -> tuple[set[tuple[str, int]], tuple[str, int] | None]:
-    """The lines of the user that call scipy on the way to an error, and the innermost line of the user."""
+    """The user's lines that call scipy on the way to an error, and the innermost line of the user."""
     calling = set()
     place = None
     while trace is not None:

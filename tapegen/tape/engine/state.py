@@ -1,4 +1,4 @@
-"""Who records at this moment: tapes and accumulators of this thread."""
+"""Thread-local recording state: the active tapes and accumulators of this thread."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 from tapegen.tape.engine.operations import Operation
 
 fresh_id = count(1).__next__
-"""Every tensor and every variable has a number of its own, never used again; 0 stands for no tensor."""
+"""Every tensor and every variable has a unique number, never used again; 0 means no tensor."""
 
 
 class Call(NamedTuple):
-    """One operation as it has run.
+    """One operation that has been run.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Call(NamedTuple):
 
 
 class Recorder(Protocol):
-    """What stands in the list of active recorders."""
+    """The interface of active recorders."""
 
     tracked: set[int]
 
@@ -60,40 +60,40 @@ class Recorder(Protocol):
         out: Any,
         number: int,
     ) -> None:
-        """As `note`, the quick way for operators: no keywords, no sequences; `which` arguments are tracked."""
+        """Fast variant of `note` for operators: no keywords, no sequences; `which` arguments are tracked."""
 
     def note(self, call: Call) -> None:
-        """Take note of a call with one result and tensors among its arguments."""
+        """Record a call with one result and tensors among its arguments."""
 
     def note_wide(self, call: Call) -> None:
-        """As `note`, for several results, or tensors in sequences."""
+        """Like `note`, for several results, or tensors in sequences."""
 
     def read(self, variable: Any) -> None:
-        """Take note that a variable is read."""
+        """Record that a variable is read."""
 
     def cut(self, how: str, what: str, number: int, made: tuple[int, ...] = ()) -> None:
-        """Take note that a followed value goes on where nobody follows it (see `explain.Trail`)."""
+        """Record that a tracked value is used where nothing tracks it (see `diagnostics.Trail`)."""
 
 
 class _State(threading.local):
     def __init__(self) -> None:
         self.active: list[Recorder] = []
         self.refused: tuple[tuple[str, int] | None, str, str] | None = None
-        """Where a tensor was refused to leave last, why, and what to do instead."""
+        """The last refused conversion of a tensor: where, why, and what to do instead."""
 
 
 STATE = _State()
 
 
 def cut(how: str, what: str, number: int, made: tuple[int, ...] = ()) -> None:
-    """Tell those who follow a value that it goes on where they cannot, as what was `made` of it."""
+    """Report to its recorders that a tracked value is used untracked, as `made`."""
     for recorder in STATE.active:
         if number in recorder.tracked:
             recorder.cut(how, what, number, made)
 
 
 def is_tracked(number: int) -> bool:
-    """Whether any recorder of this thread follows a tensor."""
+    """Whether any recorder of this thread tracks a tensor."""
     for recorder in STATE.active:  # noqa: SIM110 - a generator takes its time
         if number in recorder.tracked:
             return True
@@ -102,7 +102,7 @@ def is_tracked(number: int) -> bool:
 
 @contextmanager
 def suspended(*recorders: Recorder) -> Iterator[None]:
-    """Let some of the active recorders pause, or all of them if none is named."""
+    """Pause some of the active recorders, or all of them if none is named."""
     before = STATE.active
     STATE.active = [r for r in before if r not in recorders] if recorders else []
     try:
@@ -121,12 +121,12 @@ def flat_ids(ids: tuple[Any, ...]) -> Iterator[int]:
 
 
 def is_floating(value: Any) -> bool:
-    """Whether an array or number can carry a derivative."""
+    """Whether an array or scalar can carry a derivative."""
     return np.asarray(value).dtype.kind in "fc"
 
 
 def is_complex(values: tuple[Any, ...]) -> bool:
-    """Whether a complex number or array is among values, also in sequences."""
+    """Whether values contain a complex scalar or array, also in sequences."""
     for value in values:
         if isinstance(value, list | tuple):
             if is_complex(tuple(value)):

@@ -1,7 +1,7 @@
 """Tensors, variables, and the records of operations on them.
 
 * `accumulation` - cotangent terms, and the adjoint of broadcasting
-* `masked_zeros` - zeros of a cotangent that a selection made
+* `masked_zeros` - zeros of a cotangent that come from a selection
 * `records` - one recorded call and its pullback
 * `tensor` - immutable values whose operations are recorded
 * `indexing` - subscripts and conversions

@@ -1,4 +1,4 @@
-"""Contributions to cotangents: products, sums over what was broadcast, and kept values as tensors again."""
+"""Accumulation of cotangents: products, sums over broadcast axes, and saved values as tensors again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WHERE = operation_of(np.where)
 
 
 def again(value: Any, number: Any) -> Any:
-    """A kept value as the tensor that it was, for recorders that follow it."""
+    """A saved value as the tensor that it was, for recorders that track it."""
     if type(number) is tuple:
         return type(value)(again(v, n) for v, n in zip(value, number, strict=True))
     return known_as(value, number) if number and is_tracked(number) else value
@@ -36,7 +36,7 @@ def is_polynomial(operation: Operation, args: tuple[Any, ...]) -> bool:
 def strongly(bar: Any, part: Any, selected: Any = None, record: Any = None) -> Any:
     """`bar * part`, but 0 where `bar` is 0 even if `part` is not finite.
 
-    `selected` tells where the result of the record is used: there zero does not win.
+    `selected` is true where the result of the record is used: there zero does not win.
     """
     term = bar * part
     if not _has_nan(term):
@@ -62,7 +62,7 @@ def divided(bar: Any, part: Any, strong: bool, selected: Any = None, record: Any
     """`bar / part`, but 0 where `bar` is 0 if the quotient may fail to be finite (see `strongly`)."""
     if not isinstance(part, Tensor | np.ndarray | np.generic):
         if part:
-            return bar * (1.0 / part)  # as in generated text, where the quotient of two numbers is a number
+            return bar * (1.0 / part)  # as in generated source, where the quotient of two scalars is a scalar
         part = np.float64(part) if bar.dtype == np.float64 else bar.dtype.type(part)
     term = bar / part
     if not strong or not _has_nan(term):
@@ -77,16 +77,16 @@ def divided(bar: Any, part: Any, strong: bool, selected: Any = None, record: Any
 
 def _has_nan(term: Any) -> bool:
     value = term._value if isinstance(term, Tensor) else term
-    # NaN somewhere makes the sum of squares NaN, which is quicker found
+    # NaN somewhere makes the sum of squares NaN, which is a fast test
     square = value.dot(value) if value.ndim == 1 else np.vdot(value, value)
     return bool(square != square)
 
 
 def fit(term: Any, like: Any) -> Any:
-    """A contribution in the shape and the dtype of what it belongs to."""
+    """A contribution in the shape and the dtype of its operand."""
     shape = like.shape
     if term.shape != shape:
-        if term.ndim >= len(shape):  # else a tangent that is the same along an axis
+        if term.ndim >= len(shape):  # else a tangent that is constant along an axis
             term = (
                 numpy_dispatch.call(_SUM_TO, (term, like), {})
                 if isinstance(term, Tensor)

@@ -1,4 +1,4 @@
-"""The methods of arrays, for tensors: each is the NumPy function of its name."""
+"""Array methods of tensors: each is the NumPy function of the same name."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy
 
-np: Any = numpy  # its stubs know arrays only
+np: Any = numpy  # its stubs support arrays only
 
 
 class ArrayMethods:
-    """Methods that go to NumPy functions, which are recorded."""
+    """Methods that call NumPy functions, which are recorded."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Operations whose pullback is given as a function: transposes, custom gradients, compiled functions."""
+"""Operations with a given pullback function: transposes, custom gradients, compiled functions."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tapegen.tape.tensors.tensor import fresh, operand
 
 
 class Closure(Operation):
-    """An operation with a pullback of its own.
+    """An operation with its own pullback.
 
     Attributes
     ----------
     pull : callable
-        Takes a cotangent per result (None where there is none); returns one per argument (None: not connected).
+        Accepts a cotangent per result (None where there is none); returns one per argument (None: not connected).
     push : callable or None
-        Takes a tangent per argument (None where there is none); returns one per result.  None, or a function that
+        Accepts a tangent per argument (None where there is none); returns one per result.  None, or a function that
         returns None: tangents go through the transpose of `pull`.
     """
 
@@ -45,14 +45,14 @@ def closure(
     args: Sequence[Any],
     push: Callable[..., Any] | None = None,
 ) -> list[Any]:
-    """Run a function of values and record it under its own pullback."""
+    """Run a function of values and record it with its own pullback."""
     pairs = [operand(arg) for arg in args]
     results = run(*(value for value, _ in pairs))
     return recorded(Closure(title, pull, push), pairs, results)
 
 
 def recorded(operation: Closure, pairs: Sequence[tuple[Any, int]], results: Sequence[Any]) -> list[Any]:
-    """Tensors of results, noted as made from the operands (values with their numbers)."""
+    """Tensors of results, recorded as computed from the operands (values with their numbers)."""
     outs = [fresh(result if hasattr(result, "dtype") else np.asarray(result)) for result in results]
     ids = tuple(number for _, number in pairs)
     if any(number and is_tracked(number) for number in ids):

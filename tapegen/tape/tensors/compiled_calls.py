@@ -1,4 +1,4 @@
-"""Differentiable functions called with tensors: one record, with the pullback that the compiler derived."""
+"""Compiled calls: differentiable functions called with tensors make one record, with the compiled pullback."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Applied:
     Parameters
     ----------
     wrt : tuple
-        The places and names of the arguments that tensors are followed in.
+        The positions and names of the arguments in which tensors are tracked.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Applied:
     ) -> None:
         self.function = function
         self.wrt = wrt
-        self.drawn: States = []  # the generators that the value is drawn from, as they were before
+        self.drawn: States = []  # the states of generators before the call
         self.bare = pytree.mapped(args, _bare), pytree.mapped(kwargs, _bare)
         # later reads must find the values of this call
         self.kept = pytree.mapped(args, _held), pytree.mapped(kwargs, _held)
@@ -50,12 +50,12 @@ class Applied:
 
     @functools.cached_property
     def forward(self) -> tuple[Any, Callable[..., Any]]:
-        """The value, and the pullback that was derived."""
+        """The value, and the compiled pullback."""
         self.drawn = states_of(self.called.leaves())
         return self.called.vjp()
 
     def pull(self, *bars: Any) -> Sequence[Any]:
-        """Cotangents of all leaves of the followed arguments; None stands for no cotangent of a result."""
+        """Cotangents of all leaves of the tracked arguments; None means no cotangent of a result."""
         value, pullback = self.forward
         outs = list(pytree.leaves(value))
         full = [_zeros(out) if bar is None else bar for bar, out in zip(bars, outs, strict=True)]
@@ -68,7 +68,7 @@ class Applied:
         return list(pytree.leaves(found))
 
     def push(self, *dots: Any) -> Sequence[Any] | None:
-        """Tangents of the results; None where these, or the arguments, vary themselves."""
+        """Tangents of the results; None where these, or the arguments, are tracked themselves."""
         if any(map(_varies, dots)) or self._varies() or self.wrt_by_name:
             return None
         self._refuse_stores()
@@ -83,7 +83,7 @@ class Applied:
             return list(pytree.leaves(self.function.with_options(has_aux=False).jvp(args, tangents, **kwargs)[1]))
 
     def _refuse_stores(self) -> None:
-        """The function would be run again, and what it reads of the caller's objects has changed since."""
+        """Refuse to run the function again if what it reads of the caller's objects has changed since."""
         if self.called.program.lowered.mutations:
             stored = ", ".join(name for each in self.called.program.lowered.mutations for name in each.names)
             raise NotDifferentiable(
@@ -94,7 +94,7 @@ class Applied:
 
     @property
     def wrt_by_name(self) -> bool:
-        """Whether tensors are followed in keywords."""
+        """Whether tensors are tracked in keywords."""
         return any(isinstance(name, str) for name in self.wrt)
 
     def _varies(self) -> bool:
@@ -134,7 +134,7 @@ def run_body(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """Run the text of a rule on tensors; what writes into arrays, which tensors are not, is compiled."""
+    """Run the body of a rule on tensors; a body that writes into arrays, which tensors are not, is compiled."""
     try:
         return body(*args, **kwargs)
     except NotDifferentiable:
@@ -144,7 +144,7 @@ def run_body(
 
 
 def run(body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run the text of a rule on tensors, as a differentiable function."""
+    """Run the body of a rule on tensors, as a differentiable function."""
     return call(_differentiable(body), args, kwargs)
 
 
@@ -156,7 +156,7 @@ def _differentiable(body: Callable[..., Any]) -> Differentiable:
 def _refuse_writing(
     function: Differentiable, args: tuple[Any, ...], kwargs: dict[str, Any], given: dict[Any, Any], is_followed: bool
 ) -> None:
-    """Tensors are immutable, and what is written into an array beside a followed tensor would leave the tape."""
+    """Refuse written arguments: tensors are immutable, and stores into an array next to one would leave the tape."""
     written = function.writes_into(args, kwargs)
     values = [leaf._value for item in given.values() for leaf in pytree.leaves(item) if isinstance(leaf, Traced)]
     if any(array is value for array in written for value in values):
@@ -175,7 +175,7 @@ def _refuse_writing(
 
 
 def _second_order(function: Differentiable, held: Any, wrt: tuple[int | str, ...], value_bar: Any) -> Any:
-    """The pullback as a differentiable function of its own, called with tensors."""
+    """The pullback as a differentiable function, called with tensors."""
     args, kwargs = held
     return _pullback_of(function, len(args), tuple(kwargs), wrt)(*args, *kwargs.values(), value_bar)
 
@@ -204,7 +204,7 @@ def _pullback_of(
 
 
 def _apart(out: Any, others: list[np.ndarray]) -> Any:
-    """A result that the caller cannot write into."""
+    """A read-only result."""
     return out.copy() if any(np.may_share_memory(out, other) for other in others) else out
 
 
@@ -213,7 +213,7 @@ def _varies(leaf: Any) -> bool:
 
 
 def _bare(leaf: Any) -> Any:
-    """What the function itself gets: arrays, and numbers where there are no axes."""
+    """The arguments of the function itself: arrays, and scalars where there are no axes."""
     if not isinstance(leaf, Traced):
         return leaf
     value = leaf._operand()[0]

@@ -1,4 +1,4 @@
-"""Calls that the rule of a function does not cover: what the compiler derives where a gradient needs them."""
+"""Compiled fallback: calls that no rule covers are derived by the compiler where a gradient needs them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tapegen.tape.tensors.tensor import known_as
 
 
 class CompiledFallback(Closure):
-    """A call for which no rule says everything: a keyword, a method of a ufunc, a list that a rule does not know.
+    """A call that its rule does not cover: a keyword, a method of a ufunc, a list that the rule does not know.
 
     Attributes
     ----------
     form : Form
-        How it was called.
+        The form of the call.
     """
 
     __slots__ = ("form",)
@@ -38,7 +38,7 @@ class CompiledFallback(Closure):
 
 
 class _Late:
-    """The derivative of a call, made when it is asked for."""
+    """The derivative of a call, made on demand."""
 
     def __init__(self, operation: Operation, form: Form, wrt: tuple[int, ...]) -> None:
         self.operation = operation
@@ -80,7 +80,7 @@ class _Late:
 
 
 def missing(operation: Operation, span: Span | None) -> MissingRule:
-    """What is raised where a gradient would pass through a function without a rule."""
+    """The error for a gradient that would pass through a function without a rule."""
     refusal = refusal_of(operation.func)
     if refusal is not None:
         reason = f"gradient registry has no entry for: {operation.name} ({refusal.reason.rstrip('.')})"
@@ -94,16 +94,16 @@ def missing(operation: Operation, span: Span | None) -> MissingRule:
 
 
 class Form:
-    """A call as text.
+    """A call as source text.
 
     Attributes
     ----------
     values, ids : list
         The arrays and floats among the arguments, and the numbers of those that are tensors.
     objects : list
-        The functions and types that the text names.
+        The functions and types that the text refers to.
     pieces : list
-        The text; `k` stands for the operand k, and `~k` for the object k.
+        The text; `k` is the operand k, and `~k` the object k.
     """
 
     def __init__(self, func: Callable[..., Any]) -> None:
@@ -145,7 +145,7 @@ class Form:
 
 
 def written(pieces: Sequence[str | int], operands: Sequence[str], objects: Sequence[str]) -> str:
-    """A call with names for its operands and objects."""
+    """A call with variable names for its operands and objects."""
     parts = [p if isinstance(p, str) else operands[p] if p >= 0 else objects[~p] for p in pieces]
     return f"{''.join(parts)})"
 

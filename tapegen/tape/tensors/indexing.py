@@ -1,4 +1,4 @@
-"""What Python writes as syntax: indexing and conversion, with rules in the form of the registry's."""
+"""Indexing and conversion of tensors: operations that Python writes as syntax, with rules as in the registry."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BASIC = (int, slice, np.integer, type(None), type(Ellipsis))
 
 
 def _getitem_bar(a, index, *, out_bar):  # type: ignore[no-untyped-def]
-    """FastCall indices add up."""
+    """Repeated indices add up."""
     a_bar = np.zeros_like(a)
     if is_basic(index):
         a_bar[index] = out_bar
@@ -58,7 +58,7 @@ def getitem(x: Traced, index: Any) -> Tensor:
 
 
 def bare_index(index: Any) -> Any:
-    """An index with values in the place of tensors."""
+    """An index with values in place of tensors."""
     if isinstance(index, Traced):
         value = index._operand()[0]
         return value if value.ndim or value.dtype == bool else int(value)
@@ -82,4 +82,4 @@ def astype(x: Any, dtype: Any, **options: Any) -> Tensor:
 
 
 SPECIAL: dict[Any, Callable[..., Any]] = {np.astype: astype}
-"""Functions that NumPy gives to arrays only, not to its numbers."""
+"""Functions that NumPy defines for arrays only, not for its scalars."""

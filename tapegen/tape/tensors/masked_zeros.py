@@ -1,7 +1,7 @@
-"""Which zeros of a cotangent a selection made: there zero wins over an infinite partial derivative.
+"""Masked zeros of a cotangent, which come from a selection: there zero wins over an infinite partial derivative.
 
-A tape knows the values: when the first NaN turns up in a product, it follows the record once more with what is *used*
-in the place of cotangents (docs/conventions.md).
+A tape knows the values: when the first NaN occurs in a product, it visits the records once more with what is *used*
+in place of cotangents (docs/conventions.md).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _NOWHERE = np.zeros((), bool)
 
 
 class Selected:
-    """What the results of the records of one sweep are used for.
+    """The uses of the results of the records of one sweep.
 
     Parameters
     ----------
     records : sequence of Record
-        What was recorded, in order.
+        The records, in order.
     seeds : mapping
         The cotangents of the targets by their numbers.
     wild : bool
@@ -41,7 +41,7 @@ class Selected:
         self._overflowing: dict[int, Used] = {}
 
     def of(self, record: Record) -> Used:
-        """Where the result of a record is used, as the guard of its products sees it."""
+        """Where the result of a record is used, for the guard of its products."""
         if self._plain is None:
             self._follow()
         assert self._plain is not None
@@ -50,7 +50,7 @@ class Selected:
         return found.get(record.out_ids[0])
 
     def _follow(self) -> None:
-        # a single number is differentiated as it is; whoever pulls back several may give zeros
+        # a single scalar is differentiated as it is; a caller who pulls back several may pass zeros
         alone = len(self._seeds) == 1
         self._plain = {
             number: np.ones((), bool) if alone and not seed.shape else _nonzero(seed)
@@ -107,7 +107,7 @@ class Selected:
         return list(zip(record.inputs, *found, strict=True))
 
     def _by_rule(self, record: Record, used: np.ndarray) -> list[Used]:
-        """The rule with numbers in the place of cotangents that do not cancel each other."""
+        """The rule with scalars in place of cotangents that do not cancel each other."""
         plan = record.plan
         count = np.arange(used.size, dtype=float).reshape(used.shape)
         bar = np.where(used, 1.0 + np.mod(0.6180339887498949 * count, 1.0), 0.0)

@@ -1,4 +1,4 @@
-"""Calls of NumPy functions that meet tensors: any function, any structure of arguments."""
+"""NumPy dispatch (`__array_function__`, `__array_ufunc__`): calls of NumPy functions with tensors in any structure."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _SCANS: dict[Any, Callable[..., Any]] = {np.add: np.cumsum, np.multiply: np.cump
 _WRITING = frozenset({np.put, np.putmask, np.place, np.copyto, np.fill_diagonal, np.put_along_axis})
 """Functions that write into their first argument."""
 _DESCRIBING = frozenset({np.shape, np.ndim, np.size, np.isscalar, np.result_type, np.iscomplexobj, np.isrealobj})
-"""Functions whose results are no arrays."""
+"""Functions whose results are not arrays."""
 
 _QUICKER: dict[Any, Callable[..., Any]] = {np.where: chosen}
-"""Functions that give the same results."""
+"""Functions that return the same results."""
 _ARRAYS = (np.ndarray, np.generic)
 _FIXED = frozenset({int, bool, float, str, type(None)})
 _TYPES = {"dtype", "casting"}
-"""Keywords of the type of a result."""
+"""Keywords for the type of a result."""
 
 
 def ufunc(func: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -72,7 +72,7 @@ def ufunc(func: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str
 
 
 def _in_types(func: np.ufunc, inputs: tuple[Any, ...], dtype: Any, casting: Any) -> tuple[Any, ...]:
-    """Operands in the types in which a ufunc computes where its results are to have a type."""
+    """Operands in the types in which a ufunc computes where the type of its results is given."""
     given = [kind if (kind := type(x)) in (int, float, complex) else np.asarray(_bare(x)).dtype for x in inputs]
     wanted = (*(None,) * func.nin, *(dtype,) * func.nout)
     types = func.resolve_dtypes((*given, *(None,) * func.nout), signature=wanted, casting=casting)
@@ -87,7 +87,7 @@ def _into(
     inputs: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """Writing into an array leaves the tape; nobody must follow the tensors."""
+    """Refuse writes into an array if a recorder tracks the tensors: they leave the tape."""
     if any(isinstance(out, Traced) for out in outs):
         raise NotDifferentiable(
             f"np.{func.__name__} cannot write into a tensor.",
@@ -105,7 +105,7 @@ def _into(
 
 @cache
 def _place_of_out(func: Callable[..., Any]) -> int | None:
-    """Which positional argument of a function is the array that it writes its result into."""
+    """The positional argument of a function that is the array for its result."""
     try:
         parameters = inspect.signature(func).parameters
     except (TypeError, ValueError):
@@ -154,7 +154,7 @@ def _of_one(operation: Operation, x: Tensor, kwargs: dict[str, Any]) -> Any:
 
 
 def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a function on the values of its arguments and note the call."""
+    """Run a function on the values of its arguments and record the call."""
     if operation.signature is not None and operation.variadic is None and len(args) > len(operation.names):
         args, kwargs = _named(operation, args, kwargs)
     if kwargs:
@@ -191,7 +191,7 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         and is_complex(values)
         and _is_floating(out)
     ):
-        operation = Named(operation, ())  # what is constant between whole numbers need not be so for complex ones
+        operation = Named(operation, ())  # constant between integers, but not for complex numbers
     if any(type(value) is np.ndarray for value, number in zip(values, ids, strict=True) if not number):
         out = _apart(out, values, ids)
     if operation.kind == "inactive" or not tracked:
@@ -213,7 +213,7 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 def _recorded(
     operation: Operation, values: tuple[Any, ...], bare: dict[str, Any], ids: tuple[Any, ...], out: Any
 ) -> Any:
-    """The results of a call as tensors, noted by those who follow its arguments."""
+    """The results of a call as tensors, recorded by those who track its arguments."""
     for name in HOW.get(operation.func, ()):
         bare = {key: value for key, value in bare.items() if key != name}
     if isinstance(out, tuple | list):
@@ -230,7 +230,7 @@ def _recorded(
 
 
 def _as_one(operation: Operation, position: int, item: Any) -> Any:
-    """A list of tensors where a rule takes one array, as this array: `np.dot([a, b], x)`."""
+    """A list of tensors where a rule accepts one array, as this array: `np.dot([a, b], x)`."""
     if not isinstance(item, list | tuple) or not _holds_tensor(item) or operation.rule is None:
         return item
     shapes = operation.rule.shapes or ()
@@ -244,7 +244,7 @@ def _as_one(operation: Operation, position: int, item: Any) -> Any:
 def _named(
     operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments by name from where the rule does not take them by position: `np.sum(x, 0, None, None)`."""
+    """Arguments by name from where the rule does not accept them by position: `np.sum(x, 0, None, None)`."""
     try:
         names = list(inspect.signature(operation.func).parameters)
     except (TypeError, ValueError):
@@ -254,7 +254,7 @@ def _named(
 
 
 def _without_defaults(operation: Operation, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Keywords that say something: `np.vstack(tup, dtype=None)` is `np.vstack(tup)`."""
+    """Keywords that have an effect: `np.vstack(tup, dtype=None)` is `np.vstack(tup)`."""
     try:
         own = inspect.signature(operation.func).parameters
     except (TypeError, ValueError):  # a ufunc
@@ -272,7 +272,7 @@ def _is_floating(out: Any) -> bool:
 
 
 def _converted(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The result in a type that is asked for: `np.concatenate(parts, dtype=np.float32)`."""
+    """The result in a requested type: `np.concatenate(parts, dtype=np.float32)`."""
     out = operation.func(*split(args)[0], **_bare(kwargs))
     rest = {name: value for name, value in kwargs.items() if name not in _TYPES}
     return _with_numbers_of(out, indexing.astype(call(operation, args, rest), out.dtype))
@@ -302,7 +302,7 @@ def _expanded(
     out = operation.func(*values, **bare)
     try:
         formula = operation.rule.body(*args, **kwargs)
-    except Exception:  # the function takes these arguments, its formula does not take tensors or lists like this
+    except Exception:  # the function accepts these arguments, its formula does not accept tensors or lists like this
         return _recorded(Named(operation, ()), values, bare, ids, out)
     return _with_numbers_of(out, formula)
 
@@ -351,7 +351,7 @@ def split(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 
 
 def _bare(item: Any) -> Any:
-    """Arguments with values in the place of tensors."""
+    """Arguments with values in place of tensors."""
     if isinstance(item, Traced):
         return item._operand()[0]
     if isinstance(item, dict):

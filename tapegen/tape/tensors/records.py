@@ -1,4 +1,4 @@
-"""One recorded call: what is kept of it, and its pullback."""
+"""Records: one recorded call, its saved values and its pullback."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tapegen.tape.tensors.tensor import Tensor
 
 Contribute = Callable[[int, Any], None]
 Input = tuple[int, int, tuple[int, ...], int, Any]
-"""A tracked tensor: its place among the results of the rule, its position, the path within, its number, its like."""
+"""A tracked tensor: its index among the results of the rule, its position, the path within, its number, its like."""
 
 Used = np.ndarray | None
-"""Element by element whether a value is used; None where that is not known."""
+"""For each element whether a value is used; None where that is not known."""
 
 
 class Selection(Protocol):
-    """Which zeros of cotangents a selection made (`masked_zeros`)."""
+    """Which zeros of cotangents come from a selection (`masked_zeros`)."""
 
     def of(self, record: Record) -> Used:
         """Where the result of a record is used."""
@@ -41,7 +41,7 @@ class Record:
     plan : FlatPlan
         The function, and what its derivatives with respect to the tracked arguments need.
     args, kwargs, out : object
-        What was passed and what came out; stand-ins where only the shape is needed, None for an `out` nothing reads.
+        Arguments and result; placeholders where only the shape is needed, None for an `out` that nothing reads.
     ids : tuple
         The numbers of the tensors among `args`, in the same structure; 0 where there is none.
     out_ids : tuple of int
@@ -82,7 +82,7 @@ class Record:
     # ---- backwards ---------------------------------------------------------------------------------------------------
 
     def pull_fast(self, bar: Any, bars: dict[int, Any], wild: bool, selected: Selection) -> None:
-        """Add the contributions to `bars`, all of them arrays: the quick way of `pull`."""
+        """Add the contributions to `bars`, all of them arrays: the fast path of `pull`."""
         plan = self.plan
         args = self.args
         strong = False
@@ -114,10 +114,10 @@ class Record:
             bars[number] = term if held is None else held + term
 
     def pull(self, bars: list[Any], contribute: Contribute, recorded: bool, wild: bool, selected: Selection) -> None:
-        """Give each tracked argument its contribution from the cotangents of the results (None: no cotangent).
+        """Pass each tracked argument its contribution from the cotangents of the results (None: no cotangent).
 
-        `wild`: whether kept values may be infinite or NaN, as the results of what has a pole are.  `selected` tells
-        where zero wins over what is not finite.
+        `wild`: whether saved values may be infinite or NaN, like the results of functions with poles.  `selected`
+        states where zero wins over non-finite partials.
         """
         plan = self.plan
         args, out = self.args, self.out
@@ -166,7 +166,7 @@ class Record:
             return plan.numbers, strong
         try:
             return self._partials(plan, args, out), strong
-        except ZeroDivisionError:  # of Python's numbers, where a partial derivative is infinite
+        except ZeroDivisionError:  # of Python scalars, where a partial derivative is infinite
             args = tuple(np.float64(arg) if isinstance(arg, int | float) else arg for arg in args)
             return self._partials(plan, args, out), strong
 
@@ -190,7 +190,7 @@ class Record:
             yield item, term
 
     def _whole(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """The rule's whole text, compiled, for what its parts cannot do with tensors: the wanted results of it."""
+        """The wanted results of the rule's whole body, compiled, where it cannot run on tensors."""
         rule = self.operation.rule
         assert rule is not None and rule.body is not None
         results = compiled_calls.run(rule.body, args, kwargs)
@@ -321,7 +321,7 @@ def plainly_made(
     number: int,
     everything: bool,
 ) -> Record | None:
-    """As `made`, for calls of real numbers without keywords; None where this does not suffice."""
+    """Like `made`, for calls of real scalars and arrays without keywords; None where this does not suffice."""
     plan = operation.flat_plans.get(which)
     if plan is None or out.dtype.kind != "f" or not (operation.of_complex or not is_complex(args)):
         return None
@@ -331,9 +331,9 @@ def plainly_made(
 
 
 def made(call: Call, tracked: set[int], everything: bool = False) -> Record | None:
-    """The record of a call with one result whose tensors in `tracked` are followed; None where no derivative passes.
+    """The record of a call with one result and tracked tensors in `tracked`; None where no derivative passes.
 
-    With `everything`, also what the backward sweep does not read is kept.
+    With `everything`, values that the backward sweep does not read are saved too.
     """
     operation, args, kwargs, ids, out, out_ids = call
     if not operation.of_complex and (out.dtype.kind == "c" or is_complex(args)):
@@ -351,7 +351,7 @@ def made(call: Call, tracked: set[int], everything: bool = False) -> Record | No
 
 
 def _pruned(plan: FlatPlan, args: tuple[Any, ...], ids: tuple[Any, ...], everything: bool) -> tuple[Any, ...]:
-    """What the body reads of the arguments; plain arrays may be overwritten meanwhile, so they are copied."""
+    """The arguments that the body reads; plain arrays may be overwritten meanwhile, so they are copied."""
     kept = []
     for value, number, read in zip(args, ids, plan.keep, strict=True):
         if isinstance(value, np.ndarray):
@@ -369,7 +369,7 @@ _LASTING = frozenset({int, bool, float, str, type(None)})
 
 
 def _options(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Keywords as they are now."""
+    """Copies of keywords."""
     if not kwargs:
         return kwargs
     return {name: value if type(value) in _LASTING else _kept(value, 0, True) for name, value in kwargs.items()}
@@ -382,7 +382,7 @@ def _takes(operation: Operation, kwargs: dict[str, Any]) -> bool:
 
 
 def made_wide(call: Call, tracked: set[int], everything: bool = False) -> WideRecord | None:
-    """As `made`, for several results, or tensors in sequences."""
+    """Like `made`, for several results, or tensors in sequences."""
     operation, args, kwargs, ids, out, out_ids = call
     is_real_only = not operation.of_complex and (is_complex(call.outs) or is_complex(args))
     if operation.kind == "inactive" and not is_real_only:
@@ -437,7 +437,7 @@ def _within(
 
 
 def _uncovered(call: Call, tracked: set[int]) -> WideRecord | None:
-    """The record of a call that the rule does not cover."""
+    """The record of a call that no rule covers."""
     operation = call.operation
     form = Form(operation.func)
     keywords = operation.keywords if isinstance(operation, Named) else ()
@@ -457,7 +457,7 @@ def _shape_of(value: Any) -> Any:
 
 
 def _kept(value: Any, number: Any, read: bool) -> Any:
-    """What the backward sweep needs of an argument: plain arrays may be overwritten meanwhile, so they are copied."""
+    """The saved part of an argument: plain arrays may be overwritten meanwhile, so they are copied."""
     if type(number) is tuple:
         return type(value)(_kept(v, n, read) for v, n in zip(value, number, strict=True))
     if isinstance(value, np.ndarray):

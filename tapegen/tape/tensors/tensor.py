@@ -1,4 +1,4 @@
-"""Tensors: immutable values whose operations are recorded, and the one function through which all operations go."""
+"""Tensors: immutable values whose operations are recorded, and the single entry point of all operations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ONE, _FIRST, _SECOND, _BOTH = (True,), (True, False), (False, True), (True, Tru
 
 
 class Traced(ArrayMethods):
-    """What tensors and variables have in common: a value, a number of their own, and operations that are recorded."""
+    """Common base of tensors and variables: a value, a unique number, and recorded operations."""
 
     __slots__ = ("__weakref__", "_id", "_value")
     __array_priority__ = 100.0
@@ -67,11 +67,11 @@ class Traced(ArrayMethods):
 
     @property
     def device(self) -> str:
-        """Where the elements are, as arrays say it: always `cpu`."""
+        """The device of the elements, as for arrays: always `cpu`."""
         return "cpu"
 
     def numpy(self) -> Any:
-        """The value, outside of all recording: a read-only array, or a NumPy number where there are no axes."""
+        """The value, outside of all recording: a read-only array, or a NumPy scalar where there are no axes."""
         value = self._value
         if STATE.active:
             cut("left", "", self._id)
@@ -88,10 +88,10 @@ class Traced(ArrayMethods):
         return HOOKS.call_compiled(function, args, kwargs)
 
     def _operand(self) -> tuple[Any, int]:
-        """The value as it is read now, and the number under which recorders know it."""
+        """The value as it is read now, and the number by which recorders know it."""
         return self._value, self._id
 
-    # ---- leaving -----------------------------------------------------------------------------------------------------
+    # ---- conversions -------------------------------------------------------------------------------------------------
 
     def _leave(self, form: str) -> Any:
         """The value for code that does not record."""
@@ -272,13 +272,13 @@ class Traced(ArrayMethods):
 class Tensor(Traced):
     """An immutable array; made by `constant` and by operations on tensors and variables.
 
-    NumPy functions, operators and methods of arrays take tensors and give tensors.
+    NumPy functions, operators and methods of arrays accept tensors and return tensors.
     """
 
     __slots__ = ()
 
     def __init__(self, value: Any) -> None:
-        self._value = np.array(value)  # a copy: nobody else must be able to write into it
+        self._value = np.array(value)  # a copy: no other code must be able to write into it
         self._id = fresh_id()
 
     def __repr__(self) -> str:
@@ -307,7 +307,7 @@ def _shape_text(tensor: Traced) -> str:
 
 
 def fresh(value: Any) -> Tensor:
-    """A tensor of a value that nobody else writes into."""
+    """A tensor of a value that no other code writes into."""
     made = _new(Tensor)
     made._value = value
     made._id = fresh_id()
@@ -315,7 +315,7 @@ def fresh(value: Any) -> Tensor:
 
 
 def known_as(value: Any, number: int) -> Tensor:
-    """A tensor that recorders know under a number they have seen before."""
+    """A tensor with a number that recorders have seen before."""
     made = Tensor.__new__(Tensor)
     made._value = value
     made._id = number
@@ -323,7 +323,7 @@ def known_as(value: Any, number: int) -> Tensor:
 
 
 def operand(item: Any) -> tuple[Any, int]:
-    """The value of an operand, and its number (0 for what is no tensor)."""
+    """The value of an operand, and its number (0 for an operand that is no tensor)."""
     if isinstance(item, Traced):
         return item._operand()
     return (item if type(item) in _PLAIN else plain(item)), 0
@@ -333,7 +333,7 @@ _PLAIN = frozenset({np.ndarray, int, float, bool, complex, str, type(None), list
 
 
 def plain(item: Any) -> Any:
-    """What is no tensor, as an operand; of arrays of other kinds only the elements count.
+    """An operand that is no tensor; of arrays of other kinds only the elements count.
 
     Raises
     ------
@@ -352,14 +352,14 @@ def plain(item: Any) -> Any:
 
 
 def _stacked(items: Any, other: Any) -> tuple[Any, int]:
-    """A list as an operand: tensors are stacked, numbers do not widen the floats beside them."""
+    """A list as an operand: tensors are stacked, scalars do not widen the floats next to them."""
     if holds_traced(items):
         return operand(HOOKS.stack(items))
     return weak(items, other), 0
 
 
 def weak(items: Any, other: Any) -> Any:
-    """Python's numbers, or lists of them, as an array that does not widen the floats of another one."""
+    """Python scalars, or lists of them, as an array that does not widen the floats of another one."""
     array = np.asarray(items)
     dtype = np.result_type(other, {"f": 1.0, "i": 1, "b": True, "c": 1j}.get(array.dtype.kind, array))
     return array.astype(dtype, copy=False)
@@ -409,7 +409,7 @@ def binary(operation: Operation, x: Any, y: Any) -> Any:
 
 
 def note(call: Call) -> None:
-    """Tell every recorder that follows one of the arguments."""
+    """Report a call to every recorder that tracks one of the arguments."""
     if STATE.active:
         is_nested = tuple in map(type, call.ids)
         numbers = set(flat_ids(call.ids)) if is_nested else call.ids

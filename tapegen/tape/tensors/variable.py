@@ -23,9 +23,9 @@ class Variable(Traced):
     initial_value : array_like
         Copied.
     trainable : bool
-        Whether tapes watch it by themselves.
+        Whether tapes watch it automatically.
     name : str, optional
-        For people.
+        For display.
     dtype : dtype, optional
         By default that of the initial value.
     """
@@ -41,12 +41,12 @@ class Variable(Traced):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name."""
         return self._name
 
     @property
     def trainable(self) -> bool:
-        """Whether tapes watch it by themselves."""
+        """Whether tapes watch it automatically."""
         return self._trainable
 
     def _operand(self) -> tuple[Any, int]:
@@ -57,7 +57,7 @@ class Variable(Traced):
     # ---- reading -----------------------------------------------------------------------------------------------------
 
     def read_value(self) -> Tensor:
-        """The value now, as a tensor that later assignments do not change."""
+        """The present value, as a tensor that later assignments do not change."""
         return convert_to_tensor(self)
 
     value = read_value
@@ -83,7 +83,7 @@ class Variable(Traced):
         return self._changed(value, new if isinstance(value, Traced) else np.array(new))
 
     def _changed(self, given: Any, new: Any) -> Variable:
-        """Take a value that nobody else writes into; what was read before keeps the old one."""
+        """Replace the value by one that no other code writes into; what was read before keeps the old one."""
         self._has_taken(given)
         if new.shape != self.shape:
             raise BadArgument(
@@ -99,7 +99,7 @@ class Variable(Traced):
         return self
 
     def _has_taken(self, given: Any) -> None:
-        """Tell tapes where derivatives of what was given end."""
+        """Report to tapes where the derivatives of an assigned value end."""
         if STATE.active:
             for item in pytree.leaves(given):
                 if isinstance(item, Traced):
@@ -138,7 +138,7 @@ class Variable(Traced):
 
 
 class Part(Tensor):
-    """Elements of a variable as they were when they were read; they can be assigned to in the variable."""
+    """Elements of a variable as they were when they were read; assignments go to the variable."""
 
     __slots__ = ("_index", "_variable")
     _variable: Variable
@@ -176,7 +176,7 @@ def _is_traced(value: Any) -> bool:
 
 
 def constant(value: Any, dtype: Any = None, shape: tuple[int, ...] | None = None, name: str | None = None) -> Tensor:
-    """A tensor of the given numbers (copied); with `shape`, of one number repeated or of numbers rearranged.
+    """A tensor of the given values (copied); with `shape`, of one value repeated or of values rearranged.
 
     Of tensors, and of lists of them, it is `convert_to_tensor`: derivatives pass.
     """
@@ -206,7 +206,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None) ->
 
 
 def _stacked(items: Any, dtype: Any, beside: np.dtype) -> Tensor:
-    """Tensors and numbers as one tensor; the numbers take the type of the tensors."""
+    """Tensors and scalars as one tensor; the scalars take the type of the tensors."""
     rows = []
     for item in items:
         if isinstance(item, list | tuple) and holds_traced(item):
@@ -221,7 +221,7 @@ def _stacked(items: Any, dtype: Any, beside: np.dtype) -> Tensor:
 
 
 def cast(x: Any, dtype: Any) -> Tensor:
-    """The same numbers in another type; between floating types derivatives pass."""
+    """The same values in another type; between floating types derivatives pass."""
     return astype(convert_to_tensor(x), dtype)
 
 
