@@ -140,10 +140,10 @@ class Differentiable:
         value : object
             The value of the function; any structure of arrays and numbers.
         pullback : callable
-            `pullback(value_bar)` takes cotangents in the structure of the value and returns those of `wrt`; it may be
+            `pullback(value_bar)` accepts cotangents in the structure of the value and returns those of `wrt`; it may be
             called any number of times.
         aux : object
-            With `has_aux` alone: what else the function returns.  The value is then the objective, of any structure.
+            Only with `has_aux`: the auxiliary result of the function.  The value is the objective, of any structure.
         """
         refuse_recorded("vjp", args, kwargs)
         return self._specialise(args, kwargs).vjp()
@@ -157,7 +157,7 @@ class Differentiable:
         primals : sequence
             The positional arguments.
         tangents : sequence
-            A direction for each of them, in its structure; None where an argument stays as it is.
+            A direction for each of them, in its structure; None for an argument without a direction.
         **kwargs
             Keyword arguments of the function; they have no direction.
 
@@ -165,7 +165,7 @@ class Differentiable:
         -------
         value, tangent
             The tangent has the structure and the dtypes of the value; None where there are no floats.  With `has_aux`
-            these are of the objective, and what else the function returns follows.
+            these are those of the objective, and the auxiliary result of the function follows.
         """
         found = self._inline_cache.again("jvp", primals, tangents, kwargs)
         return self._along("jvp", primals, tangents, kwargs) if found is None else found
@@ -214,13 +214,13 @@ class Differentiable:
 
         `f.njit(*args)` is the value, `f.njit.value_and_grad(*args)` and `f.njit.grad(*args)` are as without `njit`; all
         three can be called in functions that numba compiles, and passed to them.  They are specialized when the caller
-        is compiled, so a global number that the function reads keeps the value it has then.
+        is compiled, so a global scalar that the function reads keeps the value it has then.
 
         Raises
         ------
         BadArgument
-            If the function has parameters that compiled code cannot pass (`*args`, a bound `self`).  What is wrong with
-            the types of a call, numba reports when it compiles the caller.
+            If the function has parameters that compiled code cannot pass (`*args`, a bound `self`).  Errors in the
+            types of a call are reported by numba when it compiles the caller.
         """
         return native(self._specializer, self.options)
 
@@ -318,27 +318,27 @@ def differentiable(
         A function of numbers, NumPy arrays and structures of them.
     wrt : int, str or sequence of them
         Arguments to differentiate with respect to, by position or name (`"self.k"` names an attribute, `"args.0"` the
-        first of `*args`).  Where a position lies behind the parameters, all positions count the arguments of the call:
-        of `f(x, *args)`, `wrt=(0, 1, 2)` are `x` and the first two of `args`, `wrt=1` is all of `args`.
+        first of `*args`).  Where a position exceeds the parameters, all positions count the arguments of the call:
+        for `f(x, *args)`, `wrt=(0, 1, 2)` are `x` and the first two of `args`, `wrt=1` is all of `args`.
     has_aux : bool
         The function returns `(objective, anything)` and only the objective is differentiated.
     backend : {"auto", "numba", "python"}
-        "numba" compiles; "python" runs the readable text in CPython; "auto" compiles where every call has a compiled
-        form and the code is not so long that compiling takes minutes, and says so once where it does not.
+        "numba" compiles; "python" runs the readable source in CPython; "auto" compiles where every call can be
+        compiled and the code is not so long that compiling takes minutes, and warns once where it does not.
     boundscheck : bool
         Check indices at run time where they are not proved.
     fastmath : bool
         Allow the compiler to reorder sums and to assume that no NaN occurs.
     cache : bool
-        Keep what is compiled on disk, in a directory of the user, for other processes; see docs/cache.md.
+        Store compiled code on disk, in a directory of the user, for other processes; see docs/cache.md.
     signatures : sequence of str
         Argument types (`"f8[:], f8, n=3"`) for which the command line writes derivatives to files.
 
     Returns
     -------
     Differentiable
-        Call it like the function; `.grad`, `.value_and_grad`, `.vjp` and `.inspect` take the same arguments, `.jvp`
-        takes them as one sequence and their tangents as another.
+        Call it like the function; `.grad`, `.value_and_grad`, `.vjp` and `.inspect` accept the same arguments, `.jvp`
+        accepts them as one sequence and their tangents as another.
     """
     options = Options(wrt, has_aux, backend, boundscheck, fastmath, cache, signatures)
 
@@ -383,8 +383,8 @@ def vjp(func: Callable[..., Any], *args: Any, wrt: Wrt = 0, wrt_out: str | Seque
     wrt : int, str or sequence of them
         Arguments to differentiate with respect to: their values on entry.
     wrt_out : str or sequence of str
-        Of a function that returns nothing: the arrays among its arguments that it writes its results into.  They are
-        the value then, and the pullback takes the cotangents of what they hold at the end.
+        For a function that returns nothing: the arrays among its arguments that it writes its results into.  They are
+        the value then, and the pullback accepts the cotangents of their final contents.
     **options
         Options of `differentiable`.
 

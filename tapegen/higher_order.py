@@ -153,9 +153,9 @@ def jacobian(
     wrt : int, str or sequence of them
         Arguments to differentiate with respect to.
     mode : {"forward", "reverse"}, optional
-        By default the one that needs less work for the sizes at hand; of real and complex numbers, the one that holds.
+        By default the cheaper one for the given sizes; where real and complex numbers mix, the one that is valid.
     holomorphic : bool
-        Says that a function of complex numbers with complex results is holomorphic: its Jacobian is the complex
+        States that a function of complex numbers with complex results is holomorphic: its Jacobian is the complex
         derivative.  Without it such a Jacobian is refused.
     **options
         Options of `differentiable`.
@@ -163,9 +163,9 @@ def jacobian(
     Returns
     -------
     callable
-        Takes the arguments of `func`.  Where the result has a number or array, it gives the structure of `wrt` with an
-        array for each number or array in it: the axes of the result, then those of the argument.  With `has_aux` that
-        is of the first of two results, and the second one follows as it is.
+        Accepts the arguments of `func`.  For each scalar or array in the result it returns the structure of `wrt` with
+        an array for each scalar or array in it: the axes of the result, then those of the argument.  With `has_aux`
+        these are the derivatives of the first of two results, and the second one follows unchanged.
     """
     if mode not in (None, "forward", "reverse"):
         raise BadArgument(f"mode={mode!r} is unknown.", 'Use "forward", "reverse" or None.')
@@ -187,17 +187,17 @@ def hessian(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[
     Where a rule has no pushforward it is reverse mode over reverse mode.
 
     For several arguments, or structures, the result has the structure of `wrt` twice; where `func` returns arrays or
-    structures, it has theirs around that, and the axes of each result come first.  With `has_aux` it is followed by
-    what else the function returns.
+    structures, it has theirs around that, and the axes of each result come first.  With `has_aux` the auxiliary
+    result of the function follows.
     """
     func, options = _undecorated(func, options)
     return jacobian(jacobian(func, wrt, "reverse", **options), wrt, **options)
 
 
 def _undecorated(func: Callable[..., Any], options: dict[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """A function that is differentiable already, as it was before, with its options but for what it alone takes.
+    """The plain function of a differentiable one, and its options except `wrt` and `signatures`.
 
-    A method makes another differentiable object each time it is bound to the same object.
+    Each access of a method creates another differentiable object for the same object.
     """
     if not isinstance(func, Differentiable):
         return func, options
@@ -206,12 +206,12 @@ def _undecorated(func: Callable[..., Any], options: dict[str, Any]) -> tuple[Cal
 
 
 def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
-    """The Hessian of `func` at `primals` times `tangents`, without the Hessian.
+    """The product of the Hessian of `func` at `primals` and `tangents`, without computing the Hessian.
 
     Parameters
     ----------
     func : callable
-        A function that returns one number.
+        A function that returns one scalar.
     primals, tangents : sequence
         Arguments, and a direction for each (None: the argument is a constant).
     **options
@@ -221,7 +221,7 @@ def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any
     -------
     object
         The derivative of the gradient along the direction; a tuple where there are several directions.  With `has_aux`
-        that, and what else the function returns.
+        the auxiliary result of the function follows.
     """
     if "wrt" in options:
         raise BadArgument("hvp takes no wrt.", "Pass None as the tangent of an argument that stays as it is.")
@@ -234,10 +234,10 @@ def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any
 
 @marks("linearize", PIPELINE)
 def linearize(func: Callable[..., Any], *primals: Any, **options: Any) -> Any:
-    """Value of `func` at `primals`, and the linear function that takes tangents of them to that of the value.
+    """Value of `func` at `primals`, and the linear function that maps tangents of them to the tangent of the value.
 
-    It is the derivative at the values of now, whatever happens to the arguments or to what else the function reads.
-    With `has_aux`, what else the function returns follows.
+    It is the derivative at the present values, also if the arguments or what else the function reads change later.
+    With `has_aux`, the auxiliary result of the function follows.
     """
     refuse_recorded("linearize", primals, {})
     function = with_options(func, 0, options)
@@ -246,7 +246,7 @@ def linearize(func: Callable[..., Any], *primals: Any, **options: Any) -> Any:
     held = call.kept(())
 
     def linear(*tangents: Any) -> Any:
-        """The tangent of the value; None stands for no change of an argument."""
+        """The tangent of the value; None means no change of an argument."""
         given = directions(len(primals), tangents)
         return held.kept(tuple(given)).answer("tangent", tuple(given.values()))[1]
 

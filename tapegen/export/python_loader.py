@@ -26,7 +26,7 @@ class _Library:
     """A shared library next to this file."""
 
     def __init__(self, directory: Path, file: str, prefix: str, abi: int) -> None:
-        for k in range(20):  # a path that the process has loaded from stands for what it held then: spell it otherwise
+        for k in range(20):  # a path that was loaded before denotes the old library: use another spelling
             self.native = ctypes.CDLL(f"{directory}/{'./' * k}{file}")
             number = getattr(self.native, f"{prefix}_abi", int)
             if number() & 0xFFFFFFFF == abi:
@@ -128,7 +128,7 @@ class _Array:
 
 
 class _Result:
-    """A result; `like` names the parameter whose shape an array has, `python` tells a Python number."""
+    """A result; `like` names the parameter whose shape an array has, `python` is true for a Python scalar."""
 
     def __init__(
         self, dtype: str, rank: int = 0, like: str | None = None, *, array: bool = False, python: bool = False

@@ -2,7 +2,7 @@
 
 * `pipeline` - the passes in order
 * `analysis` - affine forms, bounds, aliases, dependence
-* `legalize` - scalar operations as numba must be told to do them
+* `legalize` - scalar operations in the form that gives NumPy's and Python's results in numba
 * `library` - library calls in compiled code
 * `scalarize` - array statements as loop nests
 * `locality` - fusion, interchange, packing, scalar replacement

@@ -1,7 +1,7 @@
 """Inline cache: a call with the signature of an earlier one uses what that call has resolved.
 
 Between two calls other memory has passed through the processor's caches, and each line of Python and each object that
-a call touches must be loaded again.  So the dispatch key of a call is computed in one pass, and is sufficient.
+a call accesses must be loaded again.  So the dispatch key of a call is computed in one pass, and is sufficient.
 """
 
 from __future__ import annotations

@@ -234,7 +234,7 @@ class GradientTape(Following):
         sources : tensor, variable, or a structure of them
             With respect to what; intermediate results may be among them.
         output_gradients : array, tensor, or a structure of them, optional
-            Weights of the elements of the target, in its structure; None stands for ones.
+            Weights of the elements of the target, in its structure; None means ones.
         unconnected_gradients : UnconnectedGradients or str
             The result where a target does not depend on a source: None, or zeros.
 
@@ -358,7 +358,7 @@ class GradientTape(Following):
     def explain(self, target: Any, source: Any) -> str:
         """Why the gradient of `target` with respect to `source` is None, or that it is not.
 
-        Ask at any time; a tape that is not persistent knows only until it is used again.
+        May be called at any time; a tape that is not persistent has the answer only until it is used again.
         """
         (from_,), (to,) = operands("target", target), operands("source", source)
         trail = self._known_trail()

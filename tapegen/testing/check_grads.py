@@ -33,8 +33,8 @@ def check_grads(
     The pullback of a random cotangent is projected on random directions, one per argument of `wrt`, and compared with
     central differences of eighth order of the plain Python function along that direction, with steps so small that they
     settle.  In forward mode the tangent along that direction is projected on the cotangent.  For higher orders the same
-    is asked of the gradient.  Directions of complex arguments have real and imaginary parts of their own.  Where an
-    argument is of single precision, differences are those of the function of the same numbers in double precision, and
+    is checked for the gradient.  Directions of complex arguments have real and imaginary parts of their own.  Where an
+    argument is of single precision, differences are those of the function of the same values in double precision, and
     the accepted error is at least 2e-4.
 
     Parameters
@@ -59,7 +59,7 @@ def check_grads(
     Raises
     ------
     AssertionError
-        The gradient is wrong; the message names the argument and both numbers.
+        The gradient is wrong; the message contains the argument and both values.
     """
     if not modes or not set(modes) <= {"forward", "reverse"}:
         raise BadArgument(f"modes={modes!r} are unknown.", 'Use "forward", "reverse", or both.')

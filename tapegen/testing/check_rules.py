@@ -28,7 +28,7 @@ def check_rule(func: Callable[..., Any], *, cases: Iterable[Case] | None = None,
     linear rule must also satisfy `<f(v), w> == <v, transpose(w)>` to rounding, a pushforward must agree with its
     pullback, and a formula (`expands`) must have the value of the function around the point.  float32 has to stay
     float32, arguments must be left alone, and arrays whose elements do not lie side by side have the same cotangents.
-    A rule that says that it holds for complex numbers (`of_complex`) is checked at every call once more, with imaginary
+    A rule that is declared for complex numbers (`of_complex`) is checked at every call once more, with imaginary
     parts, unless the function itself refuses these.
 
     Parameters

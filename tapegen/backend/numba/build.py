@@ -48,7 +48,7 @@ building = global_compiler_lock
 """Held by the one thread that derives or compiles.
 
 It is numba's own lock: while numba compiles it may ask for derivatives, and deriving may ask numba to compile, so two
-locks could deadlock.  A process is forked between two compilations, never during one, or the child would wait for ever.
+locks could deadlock.  A process is forked between two compilations, never during one, or the child would block forever.
 """
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=building.acquire, after_in_parent=building.release, after_in_child=building.release)

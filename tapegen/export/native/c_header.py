@@ -53,7 +53,7 @@ def header(library: str, entries: Sequence[Entry], about: Sequence[str], abi: st
 
 
 def comment(text: str) -> str:
-    """Any text inside a comment of C: printable ASCII that neither ends it nor goes on in the next line."""
+    """Any text inside a comment of C: printable ASCII that neither ends it nor continues in the next line."""
     plain = "".join(c if " " <= c <= "~" else "?" for c in text)
     return plain.replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/").replace("\\", "/")
 

@@ -3,7 +3,7 @@
 * `registry` - the table of lowerings
 * `builder` - emission of statements, fresh names, checks
 * `scalar_ops` - precision as NumPy has it, errors as Python raises them
-* `complex_ops` - operations on complex numbers
+* `complex_ops` - operations on complex scalars
 * `math_domains` - arguments outside the domain of functions of `math`
 * `combinatorics` - factorials, permutations, combinations
 * `overflow_checks` - operations on Python integers that must not wrap around

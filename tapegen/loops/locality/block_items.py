@@ -38,7 +38,7 @@ from tapegen.loops.analysis.flow_facts import FlowFacts
 
 @dataclass(eq=False)
 class BlockItem:
-    """A statement of a block with the comments in front of it."""
+    """A statement of a block with the comments before it."""
 
     stmt: Stmt
     comments: list[Stmt] = field(default_factory=list)

@@ -116,7 +116,7 @@ class _Abreast(PackingPass):
         last = found.array.type.rank - 1
         numbers = sorted(found.kept, key=lambda var: var.name)
         rows = {number: self.room(f"{number.name}_row", found.array, last) for number in numbers}
-        size = dim(found.array, last)  # the length of the rows; an inner loop may have had no iteration to tell
+        size = dim(found.array, last)  # the length of the rows; an inner loop may have had no iteration
         many = Call(operator.ge, (found.count, Const(_FEW)), (), BOOL)
         fits = Call(operator.le, (found.count, size), (), BOOL)
         test = Call(intrinsics.and_, (many, fits), (), BOOL)

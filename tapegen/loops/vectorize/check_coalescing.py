@@ -58,7 +58,7 @@ def _statement(stmt: Stmt) -> Stmt:
 def _of_largest(block: Block) -> list[Stmt]:
     """Where an axis is compared with several constants, let the first check compare with the largest.
 
-    What stands between two of them reaches the second one, or ends with the same error.
+    The statements between two of them lead to the second one, or end with the same error.
     """
     out: list[Stmt | None] = list(block)
     first: dict[_Key, int] = {}

@@ -61,11 +61,11 @@ class ArrayMethods:
         return np.clip(self, min, max)
 
     def item(self, *place: Any) -> Any:
-        """The only element, or one of them, as a Python number."""
+        """The only element, or one of them, as a Python scalar."""
         return self._leave("a Python number").item(*place)  # type: ignore[attr-defined]
 
     def tolist(self) -> Any:
-        """The elements as nested lists of Python numbers."""
+        """The elements as nested lists of Python scalars."""
         return self._leave("a list").tolist()  # type: ignore[attr-defined]
 
     def __round__(self, digits: int = 0) -> Any:

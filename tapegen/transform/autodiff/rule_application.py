@@ -100,7 +100,7 @@ def inlined(
 
 
 def _refuse_stores(body: Callable[..., Any], block: Block, operands: tuple[Any, ...], origin: Span | None) -> None:
-    """Refuse a rule that stores into its arguments: the program, or its caller, goes on to read them."""
+    """Refuse a rule that stores into its arguments: the program, or its caller, reads them later."""
     if not block or not any(isinstance(stmt, Store) for stmt in traversal.statements(block)):
         return
     given = {var for operand in operands if isinstance(operand, (Var, Tuple)) for var in traversal.free_vars(operand)}
@@ -287,7 +287,7 @@ def bind_arguments(body: Callable[..., Any], call: Call, stmt: Stmt) -> dict[str
 
 @functools.cache
 def _plain_names(body: Callable[..., Any]) -> tuple[str, ...]:
-    """The parameters of a body by position, up to the first that does not stand for one argument."""
+    """The parameters of a body that accept one positional argument each."""
     plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return tuple(p.name for p in signature_of(body).parameters.values() if p.kind in plain)
 

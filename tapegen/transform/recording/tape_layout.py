@@ -1,7 +1,7 @@
 """Tape layout: from Push and Pop to stores into arrays and loads from them.
 
 A tape has one axis per enclosing loop when all trip counts are known before the outermost loop starts; it is then
-exactly as large as needed (in a triangular loop nest: as the longest row) and is indexed by the loop counters.
+exactly as large as needed (for a triangular loop nest: as the longest row) and is indexed by the loop counters.
 Otherwise it is one growing axis with a counter.
 """
 
@@ -174,9 +174,7 @@ class _Layout:
         return tape
 
     def _count(self, scope: Scope) -> Expr | None:
-        """The trip count of a loop, or an upper bound of it, as known before the outermost loop
-        starts.
-        """
+        """The trip count of a loop, or an upper bound of it, as known before the outermost loop starts."""
         loop = scope.header
         if not isinstance(loop, For) or loop in self.sweeps.trips or not isinstance(loop.step, Const):
             return None

@@ -2,7 +2,7 @@
 
 Generated code is laid out as ruff's formatter would lay it out, so that a project that commits it sees no diff when its
 own formatter runs.  The elements below and the two loops (print, and measure whether something fits) follow that
-formatter's own model; `tapegen.backend.printer.formatter` says which document each Python construct becomes.
+formatter's own model; `tapegen.backend.printer.formatter` defines which document each Python construct becomes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ INDENT = 4
 
 
 class GroupId:
-    """Identity of a group that other elements ask about: did it break?"""
+    """Identity of a group whose state (broken or flat) other elements depend on."""
 
     __slots__ = ()
 

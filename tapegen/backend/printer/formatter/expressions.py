@@ -11,7 +11,7 @@ from astunparse import Unparser
 
 
 class Operand(NamedTuple):
-    """Part of an expression, and whether it has to stand in parentheses there."""
+    """Part of an expression, and whether it needs parentheses there."""
 
     node: ast.expr
     parentheses: bool
