@@ -9,7 +9,7 @@
 * `vectorize` - inner loops as vector instructions need them
 
 The input is a finished function whose statements may hold whole expression trees of arrays; the output has loops,
-scalar operations and calls that numba supports.  Results and errors are those of NumPy and Python. Bounds checks that
+scalar operations and calls that numba supports.  Results and errors are those of NumPy and Python.  Bounds checks that
 cannot be proved are emitted, hoisted before the loops where possible.  A loop nest that may raise is reordered only
 where no effect of it outlives an error.  A backward sweep may recompute and add in any order; in the primal, the order
 of floating-point operations is the user's.

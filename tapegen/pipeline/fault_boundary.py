@@ -1,7 +1,7 @@
 """Fault boundary: faults of tapegen become `InternalError`, with the user's location, the stage and a reproducer.
 
 There is one boundary for each entry into the compiler: lowering (`SpecializationCache.lower`), deriving and building
-(`Program`), the results of a call (`BoundCall`), and source of several programs (`export`, `higher_order`). Other
+(`Program`), the results of a call (`BoundCall`), and source of several programs (`export`, `higher_order`).  Other
 errors pass unchanged: refusals, warnings, limits of the machine, and whatever the user's code raises while it is
 lowered or run.
 """

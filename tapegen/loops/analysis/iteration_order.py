@@ -84,7 +84,7 @@ class IterationOrderPass(InnermostLoopPass):
         return "reversible"
 
     def is_stepwise(self, loop: For) -> bool:
-        """Whether a loop counts by one, and only itself uses the counter."""
+        """Whether a loop counts by one, and nothing outside of it uses the counter."""
         return loop.step in (Const(1), Const(-1)) and loop.target not in self.memory.lasting
 
     def conflicts(self, nest: LoopNest) -> Conflicts:

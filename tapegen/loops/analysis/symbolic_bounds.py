@@ -415,8 +415,8 @@ class SymbolicBounds:
         return answer
 
     def _prove(self, form: Affine, depth: int) -> bool:
-        # a negative term needs an inequality that cancels it; the bound of a negative term may cancel
-        # others too
+        # a term that prevents the proof needs an inequality that cancels it; negative terms come first, since their
+        # bounds may cancel others too
         terms = form.terms
         hard: tuple[Expr, int] | None = None
         for term in terms:

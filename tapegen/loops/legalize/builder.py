@@ -295,7 +295,7 @@ class LoopBuilder(ABC):
         """
         depth: int | None = None
         wrong = [-form - 1]  # there is an error where none of these is negative
-        guards: list[int] = []  # the loops that the others imply to run
+        guards: list[int] = []  # the loops that the other forms require to run
         for outer in range(len(self.loops) - 1, -1, -1):
             loop = self.loops[outer]
             if self.branches[outer + 1] or loop.leaves or loop.counter is None or not loop.step:

@@ -121,7 +121,7 @@ class _Columns:
     places : tuple of _Place
         Their positions.
     stops : tuple of Expr
-        Upper bounds of the counters along them.
+        Exclusive upper bounds of the counters along them.
     is_written : bool
         Whether they are written.
     """
@@ -167,7 +167,7 @@ class _Rows(PackingPass):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
         own = (var for stmt in function.body for var in stmt.targets if self.memory.own(var) is not None)
-        self.lasting = {*own, *(set(function.params) - traversal.assigned_in(*function.body))}  # arrays of equal size
+        self.lasting = {*own, *(set(function.params) - traversal.assigned_in(*function.body))}  # arrays of fixed size
         self.rows: dict[tuple[Var, _Place], Var] = {}
         self.chosen: dict[For, _Walked] = {}
 
@@ -278,7 +278,7 @@ def _is_plain(stmt: Stmt) -> bool:
 
 
 def _stops(loop: For, inner: list[LoopNest]) -> dict[Var, dict[Expr, None]]:
-    """For each counter its upper bounds; empty where these are not known before the loop."""
+    """For each counter its exclusive upper bounds; empty where these are not known before the loop."""
     if not inner:
         return {}
     low, top = _ends(loop)

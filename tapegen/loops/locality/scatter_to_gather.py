@@ -267,7 +267,7 @@ def _with_margin(
 def _only_at_counters(
     items: list[BlockItem], first: LoopNest, source: Var, new: Stmt, memory: AliasSets, known: FlowFacts
 ) -> bool:
-    """Whether an array is allocated here and its elements are accessed only at the counters of the loops."""
+    """Whether an array is allocated here, and only the loops access it: all elements, each at their counters."""
     if not any(item.stmt is new for item in items):
         return False
     if not (isinstance(new, Assign) and isinstance(new.value, Call) and new.value.func is np.empty):

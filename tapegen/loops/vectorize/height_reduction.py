@@ -3,7 +3,7 @@
 The derivative of a recurrence is a linear recurrence, and the latency of the loop-carried scalar leaves a processor
 time for everything else.  So that scalar, a cotangent or a tangent, is multiplied by one factor, which is computed
 independently of it.  Legal where the scalar may change in its last bit: no control flow or index may depend on it
-(`rounding_sensitive`), and primal values next to tangents do not change. It pays where it saves two operations on the
+(`rounding_sensitive`), and primal values next to tangents do not change.  It pays where it saves two operations on the
 critical path.
 
 Before, in a backward sweep::

@@ -419,7 +419,7 @@ def _tangent_type(type_: Type) -> Type:
 
 
 def _room(target: Var, call: Call) -> Expr:
-    """The tangent of a new array: zeros, or uninitialized where a store precedes every read."""
+    """The tangent of a new array: uninitialized if the array is, else zeros."""
     zero = builders.zero_like(target)
     if call.func not in (np.empty, np.empty_like):
         return zero
