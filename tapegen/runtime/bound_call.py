@@ -296,7 +296,7 @@ class BoundCall:
         put_back()
 
     def _has_value(self, leaves: list[Any]) -> bool:
-        """Whether the function itself finds enough memory: generated code runs out of it sooner than plain Python."""
+        """Whether the function itself finds enough memory; generated code answers that faster than plain Python."""
         try:
             self.program.run("primal", leaves[: len(self.program.lowered.function.params)])
         except Raised:

@@ -235,7 +235,7 @@ class CotangentMap:
                 self.forget(other)  # contributions of reads before the store are added to zeros
 
     def _looks_into(self, view: Var, base: Var) -> bool:
-        """Whether the cotangent of a view is a view of another cotangent."""
+        """Whether the cotangent of `view` is a view of the cotangent of `base`."""
         while view in self.shadowed:
             value = self.residuals.views[view]
             view = value.array if isinstance(value, Load) else value.args[0]  # type: ignore[assignment]

@@ -173,7 +173,7 @@ def _provide(func: Any, transform: _Transform) -> None:
         if a.dtype in types.complex_domain and "d" in transform.given:
             return None
         single, double = map(np.dtype, transform.given)
-        # NumPy treats as single what is single as it is, and is divided by such a scalar
+        # NumPy computes in single precision only for native single input that has a single-precision divisor
         dtype = single if a.dtype == from_dtype(single) and divisor is not _unit else double
         is_single = a.dtype in (types.float32, types.complex64)
         dtype_loop, dtype_out = transform.result(dtype), transform.result(single if is_single else double)

@@ -226,7 +226,7 @@ def _root(t: Any) -> Any:
     """
     n = t.shape[0]
     root = np.zeros_like(t)
-    across = np.zeros_like(t)  # its transpose: rows are LAPACK's columns
+    across = np.zeros_like(t)  # its transpose, for access by columns
     stop = 0
     while stop < n:
         j = stop
@@ -352,9 +352,10 @@ def _logarithm(a: Any) -> Any:
     factors = _factors(dtype)
 
     def implementation(a: Any) -> Any:
-        """The logarithm of a root, taken so often that it is near the unit matrix, from which it is an integral.
+        """The logarithm of a repeated square root near the unit matrix, computed as an integral from there.
 
-        The distance of a root from there follows from its own root without a difference of nearly equal numbers.
+        The distance of a root from the unit matrix follows from the next root, without a difference of nearly equal
+        numbers.
         """
         t, z = factors(a)
         n = a.shape[0]
