@@ -1,4 +1,4 @@
-"""Which values carry a derivative: *varied* (depend on an input of interest) and *useful* (influence a result).
+"""Activity analysis: values are *varied* (depend on an input of interest) and *useful* (influence a result).
 
 A Var is active when it is both.  The analysis is flow-insensitive per name, which structured SSA makes precise enough;
 an array and its views share one answer.
@@ -53,7 +53,7 @@ def activity_of(function: Function, wrt: Iterable[Var], results: Iterable[Var]) 
 
 
 def closure(start: Iterable[Var], edges: Mapping[Var, set[Var]]) -> set[Var]:
-    """What can be reached along edges, with the start."""
+    """All nodes that are reachable along edges, the start included."""
     seen = set(start)
     work = list(seen)
     while work:
@@ -65,7 +65,7 @@ def closure(start: Iterable[Var], edges: Mapping[Var, set[Var]]) -> set[Var]:
 
 
 def _shared(function: Function) -> Iterator[tuple[Var, Var]]:
-    """Against the direction of moves: a store through a name reaches every name of the place."""
+    """Data flow against aliases: a store through one variable reaches every variable of that memory location."""
     group_of = components(function)
     inside = on_places(function)
     stored = {group_of[stmt.array] for stmt in inside if isinstance(stmt, Store)}
@@ -80,7 +80,7 @@ def _shared(function: Function) -> Iterator[tuple[Var, Var]]:
 
 
 def _flows(block: Block) -> Iterator[tuple[Var, Var]]:
-    """What flows into floating values."""
+    """For each floating value, the values that flow into it."""
     for stmt in traversal.statements(block):
         into: Sequence[tuple[Any, Any]] = ()
         if isinstance(stmt, Assign):
@@ -118,7 +118,7 @@ def active_operands(expr: Expr) -> list[Var]:
 
 
 def is_inactive(call: Call) -> bool:
-    """Whether a call has no derivative by definition: of complex numbers only if its rule speaks of them."""
+    """Whether a call has no derivative by definition: for complex operands unless its rule covers them."""
     rule = rule_of(call.func)
     if rule is None or rule.kind != "inactive":
         return False

@@ -1,10 +1,10 @@
-"""Stores that another live name may see, where the compiler does not know statically how the two names relate.
+"""Alias analysis: stores that another live variable may see, where their relation is not known statically.
 
-The reverse sweep follows views: the cotangent of a view is the same view of the cotangent.  It cannot follow two names
-of which only run time knows whether they are one place: `b = a if c else z`, then `b[0] = 1.0`, then `a` is read.
+The reverse sweep follows views: the cotangent of a view is the same view of the cotangent.  It cannot follow two
+variables that alias only in some runs: `b = a if c else z`, then `b[0] = 1.0`, then `a` is read.
 
-The analysis is flow-sensitive: a set of pairs of names that may share memory at a point of the program.  A swap of two
-buffers permutes the pairs, so double buffering is clean.
+The analysis is flow-sensitive: for each program point, a set of pairs of variables that may share memory.  A swap of
+two buffers permutes the pairs, so double buffering makes no conflict.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Conflict:
 
 
 def refusal_of(conflict: Conflict) -> AliasError:
-    """The error that refuses a conflict; a name that the user did not write is not mentioned."""
+    """The error that refuses a conflict; it mentions only variables that the user wrote."""
     origin, stored = conflict.statement.origin, conflict.stored.name
     written = {stored} if origin is None else set(re.findall(r"\w+", origin.text()))
     names = [name for name in (stored, re.sub(r"_\d+$", "", stored)) if name in written]
@@ -61,7 +61,7 @@ def refusal_of(conflict: Conflict) -> AliasError:
 
 
 def _as_written(var: Var, origin: Span | None) -> str:
-    """An array as the user calls it: a second definition of `x` is `x_1` in programs."""
+    """The user's name of an array: in the IR, a second definition of `x` is `x_1`."""
     text = "" if origin is None else "".join(linecache.getlines(origin.file))
     for name in (var.name, re.sub(r"_\d+$", "", var.name)):
         if not text or re.search(rf"\b{re.escape(name)}\b", text):
@@ -69,13 +69,13 @@ def _as_written(var: Var, origin: Span | None) -> str:
     return "another array"
 
 
-Pairs = dict[frozenset[Var], bool]  # two names that may share memory -> whether their relation is known statically
+Pairs = dict[frozenset[Var], bool]  # two variables that may alias -> whether their relation is known statically
 
 
 def conflicts_of(function: Function, *, of_routines: bool = False) -> tuple[Conflict, ...]:
     """Find the alias conflicts of a lowered function, in textual order.
 
-    With `of_routines` the results of routines are taken to share memory with arguments as in the user's program.
+    With `of_routines`, results of routines alias arguments as they do in the user's program.
     """
     assigned = [var for stmt in traversal.statements(function.body) if type(stmt) is Assign for var in stmt.targets]
     walk = _Walk(Counter((*function.params, *assigned)), of_routines)
@@ -93,7 +93,7 @@ def conflicts_of(function: Function, *, of_routines: bool = False) -> tuple[Conf
 
 @dataclass(slots=True)
 class _Walk:
-    """Propagates the pairs forward and collects the stores through one name of an unknown pair."""
+    """Propagates the pairs forward and collects the stores through one variable of an unknown pair."""
 
     assigned: Counter[Var]
     of_routines: bool
@@ -108,7 +108,7 @@ class _Walk:
                 for pair, known in pairs.items():
                     if not known and name in pair:
                         (other,) = pair - {name}
-                        # what is done to a list leaves the arrays in it alone
+                        # list operations do not change the arrays in the list
                         if isinstance(name.type, Array) or isinstance(other.type, ListOf):
                             self.found[stmt, name, other] = None
             for sequence, item in puts(stmt):
@@ -165,11 +165,11 @@ class _Walk:
             return pairs
         targets = {target for target, _ in made}
         result = {pair: known for pair, known in pairs.items() if pair.isdisjoint(targets)}
-        for target, _ in made:  # relations to a view of what a rebound name denoted can no longer be followed
+        for target, _ in made:  # a view of the old value of a rebound variable: no known relation any more
             if self.assigned[target] > 1:
                 partners = {other for pair in pairs if target in pair for other in pair}
                 result.update({pair: False for pair in result if pair <= partners})
-        reaches: dict[Var, dict[Var, bool]] = {}  # target -> old names whose memory it may share
+        reaches: dict[Var, dict[Var, bool]] = {}  # target -> old variables that it may alias
         for target, move in made:
             known = move.exact and self.assigned[target] == 1 and not move.items and not move.fresh
             reach = reaches.setdefault(target, {})
@@ -194,7 +194,7 @@ class _Walk:
 
 
 def _in_the_users_program(targets: tuple[Var, ...], call: Call, routine: Routine) -> Iterator[tuple[Var, Move]]:
-    """What the results of a routine are parts of, where it returns no copies."""
+    """The arguments that the results of a routine alias in the user's program (the routine returns copies)."""
     for target, shared in zip(targets, routine.shares, strict=True):
         if isinstance(target.type, Array):
             sources = tuple(arg for k in sorted(shared) if isinstance(arg := call.args[k], Var))
@@ -216,14 +216,14 @@ def _join(states: Iterable[Pairs]) -> Pairs:
 
 @dataclass(slots=True)
 class Liveness:
-    """The names that may be read after each statement, before they are assigned again."""
+    """Live variables after each statement."""
 
     after: dict[Stmt, frozenset[Var]] = field(default_factory=dict)
     at_break: list[frozenset[Var]] = field(default_factory=list)
     at_continue: list[frozenset[Var]] = field(default_factory=list)
 
     def block(self, block: Block, live: frozenset[Var]) -> frozenset[Var]:
-        """The names live before a block, from those live after it."""
+        """The variables live before a block, from those live after it."""
         for stmt in reversed(block):
             self.after[stmt] = self.after.get(stmt, frozenset()) | live
             match stmt:

@@ -1,7 +1,7 @@
-"""Which integers of a program may need more than 64 bits: Python's grow, those of compiled code wrap around.
+"""Integer overflow analysis: integers that may exceed 64 bits, which grow in Python and wrap around in compiled code.
 
-What only becomes an index, a size or the bound of a loop is left out: arrays are not that large, and their bounds are
-checked anyway.  A tape passes a number on as a name does.
+Integers that only become an index, a size or a loop bound are left out: arrays are not that large, and their bounds
+are checked anyway.  A value that goes through a tape counts like one that goes through a variable.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Function, Load, Sto
 from tapegen.ir.types import INT, Array, Scalar, is_floating
 
 ARGUMENT_BITS = 31
-"""Size of the integer arguments that a program is compiled for, unless a call has larger ones."""
+"""Magnitude of integer arguments that a program is compiled for, unless a call has larger ones."""
 
-_LIMIT = 9.2e18  # what 64 bits hold, with room for rounding
-_SIZE = 3e9  # of an axis
-_TRIPS = 2.0**40  # how often a counter moves
+_LIMIT = 9.2e18  # the largest 64-bit integer, with a margin for rounding
+_SIZE = 3e9  # the largest extent of an axis
+_TRIPS = 2.0**40  # the largest trip count
 _SIZES = frozenset({intrinsics.dim, len, np.size, np.ndim})
 _ADDITIONS = frozenset({operator.add, operator.sub})
 _GROWING = _ADDITIONS | {operator.mul, operator.neg, operator.pow, operator.lshift, builtins.abs}
@@ -52,11 +52,11 @@ def _is_python_int(expr: Any) -> bool:
     return expr.type is INT
 
 
-# ---- what is used as a number --------------------------------------------------------------------------------------
+# ---- uses as a number -----------------------------------------------------------------------------------------------
 
 
 class _Used:
-    """Integer operations whose values end up as numbers, directly or through integer names."""
+    """Integer operations whose values are used as numbers, directly or through integer variables."""
 
     def __init__(self, function: Function) -> None:
         self.calls: set[Call] = set()
@@ -112,7 +112,7 @@ class _Used:
 
 
 class _Sizes:
-    """How large the integers of a program that go into some operations are at most, whatever their signs."""
+    """Upper bounds of the absolute values of the integers that some operations depend on."""
 
     def __init__(self, function: Function, wide: bool, calls: Iterable[Call]) -> None:
         self._of: dict[Var, float] = {}
@@ -144,7 +144,7 @@ class _Sizes:
             self._cycle(cycle, [value for var in cycle for value in definitions[var]])
 
     def _cycle(self, names: set[Var], values: list[Expr]) -> None:
-        """Names that are computed from one another: they stay within a bound, count, or grow without one."""
+        """Bound a dependence cycle of variables: its values stay within a bound, count up, or grow without limit."""
         self._of.update(dict.fromkeys(names, 0.0))
         bound = max(map(self.of, values))
         self._of.update(dict.fromkeys(names, bound))
@@ -153,13 +153,13 @@ class _Sizes:
             self._of.update(dict.fromkeys(names, min(limit, _LIMIT)))
 
     def _counted(self, value: Expr, names: set[Var]) -> float:
-        """What many iterations add up to, if a value is one of the names and a step."""
+        """The sum over all iterations, if the value is a variable of the cycle plus a step."""
         step = self._step(value, names)
         return _LIMIT if step is None else step[1] * (_TRIPS if step[0] else 1.0)
 
     def _step(self, value: Any, names: set[Var]) -> tuple[bool, float] | None:
-        """Whether a value is one of the names plus something, and the size of that."""
-        if (value.array if isinstance(value, Load) else value) in names:  # a tape passes a number on as a name does
+        """The size of the step, if the value is one of the variables plus a step."""
+        if (value.array if isinstance(value, Load) else value) in names:  # a tape passes a value on like a variable
             return True, 0.0
         if names.isdisjoint(traversal.free_vars(value)):
             return False, self.of(value)
@@ -174,7 +174,7 @@ class _Sizes:
         return moved > 0, combine(part[1] for part in known)
 
     def of(self, expr: Any) -> float:
-        """The size of a value; what would be too large has raised."""
+        """The size of a value; sizes beyond the limit raise."""
         return min(self.exact(expr), _LIMIT)
 
     def exact(self, expr: Any) -> float:
@@ -222,7 +222,7 @@ def _is_integer(expr: Expr) -> bool:
 
 
 def _tapes(function: Function) -> dict[Var, list[Expr]]:
-    """Arrays of integers that the program makes for itself, with what it stores."""
+    """Integer arrays that the program allocates itself, with the values stored into them."""
     stored: dict[Var, list[Expr]] = defaultdict(list)
     shared = set(function.params)
     for stmt in traversal.statements(function.body):
@@ -247,7 +247,7 @@ def _mentioned(values: Iterable[Expr]) -> set[Var]:
 
 
 def cycles(needs: Mapping[Var, set[Var]]) -> list[set[Var]]:
-    """The names that depend on one another, together; each group after those that it depends on (R. Tarjan, 1972)."""
+    """Strongly connected components of variables, in topological order of dependences (R. Tarjan, 1972)."""
     found: list[set[Var]] = []
     order: dict[Var, int] = {}
     lowest: dict[Var, int] = {}

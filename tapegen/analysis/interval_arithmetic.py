@@ -1,4 +1,4 @@
-"""Intervals, and between which bounds the results of functions lie."""
+"""Interval arithmetic: bounds of the results of functions from bounds of their arguments."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tapegen.ir.types import Array, Scalar
 
 FINITE, INFINITE, NAN = range(3)
 EXPONENT = 80.0
-"""Exponentials of what is below are finite, in single precision as well."""
+"""Exponentials of smaller arguments are finite, in single precision as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Bounds of a value, and the worst that it may be: finite, infinite or NaN (0, 1, 2)."""
+    """Bounds of a value, and its worst class: finite, infinite or NaN (0, 1, 2)."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -49,7 +49,7 @@ def join(found: Iterable[Range | None]) -> Range | None:
 
 
 def tiny(call: Call) -> float:
-    """What a divisor must reach so that the square of its reciprocal is finite."""
+    """The smallest divisor for which the square of the reciprocal is finite."""
     single = isinstance(call.type, (Array, Scalar)) and call.type.dtype == "float32"
     return 1e-12 if single else 1e-50
 
@@ -166,13 +166,13 @@ def _smaller(call: Call, operands: list[Range]) -> Range:
 
 
 def _total(x: Range) -> Range:
-    """The sum of any number of values, none as well."""
+    """The sum of any number of values, possibly none."""
     worst = NAN if x.worst == INFINITE and not x.bounded else x.worst
     return Range(0.0 if x.low >= 0.0 else -math.inf, 0.0 if x.high <= 0.0 else math.inf, worst)
 
 
 def _between(low: float, high: float) -> Callable[[Call, list[Range]], Range]:
-    """Of a function that takes infinity to a bound."""
+    """The range of a function that maps infinity to a bound."""
     return lambda call, operands: Range(low, high, NAN if operands[0].worst == NAN else FINITE)
 
 

@@ -1,8 +1,8 @@
-"""Values that a program sets aside: their cotangents can be zero where what they were computed from is not finite.
+"""Masked-value analysis: values that a program masks out, whose zero cotangents win over infinite partials.
 
 `np.where(x > 0.0, x * np.log(x), 0.0)` computes the product everywhere and uses it only where `x` is positive.  At zero
-its cotangent is 0, and the partial derivative with respect to the first factor is minus infinity.  Found here are the
-results of such calls, so that the derivative lets the zero win (docs/conventions.md) there and nowhere else.
+its cotangent is 0, and the partial derivative with respect to the first factor is minus infinity.  The analysis finds
+the results of such calls, so that the derivative lets the zero win (docs/conventions.md) there and nowhere else.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _HANDED_ON = frozenset(
         *(math.sqrt, math.log, math.sin, math.cos, math.tan, np.abs, builtins.abs, math.fabs, np.linalg.norm),
     }
 )
-"""Functions whose result is infinite or NaN where an operand is, so that they set nothing aside."""
+"""Functions whose result is infinite or NaN where an operand is, so that they mask nothing out."""
 
 _DIVISIONS = (operator.truediv, np.divide)
 
@@ -64,7 +64,7 @@ def set_aside(function: Function, scopes: Scopes, sources: Mapping[Var, set[Var]
     scopes : Scopes
         Its scopes.
     sources : mapping
-        For each value what flows into it (`Activity.sources`).
+        For each value, the values that flow into it (`Activity.sources`).
     active : set of Var
         The values that have a derivative.
     """
@@ -75,14 +75,14 @@ def set_aside(function: Function, scopes: Scopes, sources: Mapping[Var, set[Var]
 
 
 def made_finite(function: Function, sources: Mapping[Var, set[Var]]) -> frozenset[Var]:
-    """Find the values whose infinity or NaN the program may end, so that tangents of its results do not know of it.
+    """Find the values whose infinity or NaN the program may mask, so that the tangents of its results stay finite.
 
-    A tangent follows its value: it is stored over, sliced away and left in a branch that is not taken together with it.
-    So these are fewer than what the backward sweep finds set aside.  See `set_aside` for the arguments.
+    A tangent follows its value: both are overwritten, sliced away or left in an untaken branch together.  So these
+    are fewer values than the backward sweep masks out.  See `set_aside` for the arguments.
     """
     inside = _with_parts(function)
     chosen = closure({var for _, parts in inside for var in _chosen(parts)}, sources)
-    # a product with a cotangent that is zero has a tangent that says so itself
+    # a product with a zero cotangent has a tangent that masks by itself
     return frozenset(chosen | _vanishing(inside, sources, _HANDED_ON | {intrinsics.strong_mul, intrinsics.guarded}))
 
 
@@ -90,7 +90,7 @@ _Parts = list[Load | Call]
 
 
 def _with_parts(function: Function) -> list[tuple[Stmt, _Parts]]:
-    """The statements of a program, each with the elements that it reads itself and its calls."""
+    """The statements of a program, each with its own element reads and calls."""
     return [
         (
             stmt,
@@ -105,7 +105,7 @@ _KINDS = (Load, Call)
 
 def _vanishing(inside: list[tuple[Stmt, _Parts]], sources: Mapping[Var, set[Var]], handing_on: Set[Any]) -> set[Var]:
     """Values whose infinity a call may make finite."""
-    # an array is not computed to be divided by because one of its elements is
+    # dividing by one element of an array does not make the array a divisor
     elements = {target for stmt, _ in inside for target in _element_read(stmt)}
     direct = {sink: into for sink, into in sources.items() if sink not in elements}
     kept = handing_on | CHOOSING
@@ -113,14 +113,14 @@ def _vanishing(inside: list[tuple[Stmt, _Parts]], sources: Mapping[Var, set[Var]
 
 
 def _chosen(parts: _Parts) -> Iterator[Var]:
-    """Values among which a call chooses."""
+    """Values among which a call selects."""
     for part in parts:
         if type(part) is Call and (part.func in CHOOSING or (part.kwargs and "where" in dict(part.kwargs))):
             yield from active_operands(part)
 
 
 def _weighted(parts: _Parts, active: Set[Var]) -> Iterator[Var]:
-    """Values that are multiplied by something without derivative, which may be zero."""
+    """Values that are multiplied by a factor without derivative, which may be zero."""
     for part in parts:
         if type(part) is Call and part.func in PRODUCTS:
             values = [arg for arg in part.args if arg in active]
@@ -134,7 +134,7 @@ def is_nonzero(factor: Expr) -> bool:
 
 
 def _dropped(stmt: Stmt, parts: _Parts, scopes: Scopes) -> Iterator[Var]:
-    """Values of which a statement chooses a part."""
+    """Values of which a statement selects a part."""
     for part in parts:
         if type(part) is Load and _is_part(part.index):
             yield part.array
@@ -143,7 +143,7 @@ def _dropped(stmt: Stmt, parts: _Parts, scopes: Scopes) -> Iterator[Var]:
     elif isinstance(stmt, Return) and (
         len(stmt.values) > 1 or any(isinstance(value.type, Array) for value in stmt.values)
     ):
-        yield from (value for value in stmt.values if isinstance(value, Var))  # whoever pulls back may give zeros
+        yield from (value for value in stmt.values if isinstance(value, Var))  # the caller's cotangents may be zero
     if isinstance(stmt, (Assign, Store)) and scopes.at[stmt].in_branch:
         for var in active_operands(stmt.value):
             if var in scopes.owner and _branches(scopes.at[stmt], scopes.owner[var]):
@@ -163,7 +163,7 @@ def _element_read(stmt: Stmt) -> Iterator[Var]:
 
 
 def _is_part(index: tuple[Any, ...]) -> bool:
-    """Whether an index names some elements only, and not one row or element after another as a loop does."""
+    """Whether an index selects some elements only, unlike a loop that visits every row or element in turn."""
     return not any(map(traversal.free_vars, index)) or any(
         not isinstance(item, Slice) and isinstance(item.type, Array) for item in index
     )

@@ -1,4 +1,4 @@
-"""What single statements do to memory: which places they read and write, and what their targets denote afterwards."""
+"""Memory access model: locations that a statement reads and writes, and what its targets denote afterwards."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import Array, ListOf
 
-# results that alias an argument in a way no view of the cotangent can follow (a tuple of views, a view or a copy)
+# results that alias an argument, but not as a view that the cotangent can repeat (a tuple of views, a view or a copy)
 _UNFOLLOWED = frozenset(
     {
         np.imag,
@@ -59,7 +59,7 @@ _UNFOLLOWED = frozenset(
 )
 
 
-# functions that do something several times: how often they are told to where they give their argument back
+# functions that repeat an operation: the count for which they return their argument
 _UNCHANGED: Mapping[Any, tuple[str, int]] = {
     np.diff: ("n", 0),
     np.linalg.matrix_power: ("n", 1),
@@ -69,13 +69,13 @@ _UNCHANGED: Mapping[Any, tuple[str, int]] = {
 
 
 def may_return_argument(call: Call) -> bool:
-    """Whether a call may give an argument back, or a view of it, that no view of the cotangent follows."""
+    """Whether a call may return an argument, or a view of it that has no counterpart for the cotangent."""
     func, args = call.func, call.args
     if is_one_of(func, _UNFOLLOWED) or not _makes_fresh(func):
         return True
-    if func is np.diag:  # of a vector it makes a matrix
+    if func is np.diag:  # of a vector: a new matrix
         return isinstance(call.type, Array) and call.type.rank == 1
-    if func is np.einsum:  # of one operand it may turn the axes alone
+    if func is np.einsum:  # of one operand: may be a transposed view
         return sum(isinstance(arg.type, Array) for arg in args) == 1
     if is_one_of(func, _UNCHANGED):
         name, times = _UNCHANGED[func]
@@ -86,12 +86,12 @@ def may_return_argument(call: Call) -> bool:
     return False
 
 
-# views that NumPy replaces by a copy when the strides, the dtype or the layout ask for it
+# views that NumPy replaces by a copy when strides, dtype or layout require it
 _MAYBE_COPIES = frozenset(
     {np.reshape, np.ravel, np.asarray, np.atleast_1d, np.atleast_2d, np.atleast_3d, np.ascontiguousarray, np.real}
 )
 
-# functions that look at the shape of an array and not at its elements
+# functions that read the shape of an array, not its elements
 _SHAPE_ONLY = frozenset(
     {
         intrinsics.dim,
@@ -113,18 +113,18 @@ _FRESH_MODULES = frozenset({"numpy", "scipy", "math", "operator", "_operator", "
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What memory an assigned name denotes.
+    """The memory that an assigned variable denotes.
 
     Attributes
     ----------
     sources : tuple of Var
-        Names whose memory it may share; none for a fresh place.
+        Variables that it may alias; none for a new location.
     exact : bool
         Whether it is certainly the only source, or a view of it that the reverse sweep can repeat.
     items : bool
         Whether it shares memory with the items of the source, a run-time list.
     fresh : bool
-        Whether it may also be fresh memory.
+        Whether it may also be new memory.
     """
 
     sources: tuple[Var, ...] = ()
@@ -134,7 +134,7 @@ class Move:
 
 
 def moves(stmt: Assign) -> list[tuple[Var, Move]]:
-    """For each array or list that a statement assigns: what memory the target denotes afterwards."""
+    """For each array or list that a statement assigns: the memory that the target denotes afterwards."""
     if isinstance(stmt.value, Tuple) and len(stmt.value.items) == len(stmt.targets):
         pairs = zip(stmt.targets, stmt.value.items, strict=True)
         return [(target, _move(item)) for target, item in pairs if is_place(target)]
@@ -142,7 +142,7 @@ def moves(stmt: Assign) -> list[tuple[Var, Move]]:
 
 
 def viewed(value: Expr | None) -> Var | None:
-    """The array of which a value is certainly a view; evaluating it again gives the same view."""
+    """The array of which a value is certainly a view; recomputing the value gives the same view."""
     if value is None or not is_place_type(value.type):
         return None
     if not isinstance(value, Load) and not (isinstance(value, Call) and is_one_of(value.func, intrinsics.VIEW_CALLS)):
@@ -179,7 +179,7 @@ def _move(value: Expr) -> Move:
 
 
 def sources(value: Expr) -> Iterator[Var]:
-    """The names whose memory the value of an expression, of calls in calls too, may be part of."""
+    """The variables that the value of an expression may alias, nested calls included."""
     if isinstance(value, Var):
         if is_place(value):
             yield value
@@ -222,7 +222,7 @@ def _may_copy(call: Call) -> bool:
 
 
 def is_one_of(func: Callable[..., Any], group: Container[Any]) -> bool:
-    """Membership that bears callables without a hash."""
+    """Membership test that accepts unhashable callables."""
     try:
         return func in group
     except TypeError:
@@ -238,7 +238,7 @@ def _vars(expr: Expr) -> tuple[Var, ...]:
 
 
 def _makes_fresh(func: Callable[..., Any]) -> bool:
-    """Whether a function is known to return new memory; a function of the user's may return its argument."""
+    """Whether a function is known to return new memory; a user's function may return its argument."""
     if isinstance(func, (np.ufunc, type, BuiltinFunctionType)):
         return True
     module = getattr(func, "__module__", None) or ""
@@ -247,7 +247,7 @@ def _makes_fresh(func: Callable[..., Any]) -> bool:
 
 @traversal.once
 def components(function: Function) -> Mapping[Var, Var]:
-    """Each array or list name with a representative of all names that may share memory with it at some time."""
+    """Each array or list variable with a representative of its alias set."""
     above: dict[Var, Var] = {param: param for param in function.params if is_place(param)}
 
     def root(var: Var) -> Var:
@@ -288,7 +288,7 @@ def puts(stmt: Stmt) -> list[tuple[Var, Var]]:
 
 
 def written(stmt: Stmt) -> tuple[Var, ...]:
-    """The names through which a statement writes."""
+    """The variables through which a statement writes."""
     if isinstance(stmt, Store):
         return (stmt.array,)
     if isinstance(stmt, Assign):
@@ -312,7 +312,7 @@ def _written_by_call(call: Call) -> tuple[Var, ...]:
 
 @traversal.once
 def on_places(function: Function) -> Sequence[Stmt]:
-    """The statements of a program that make or hand on a place, or write into one."""
+    """The statements of a program that allocate, alias or write a memory location."""
     found: list[Stmt] = []
     for stmt in traversal.statements(function.body):
         kind = type(stmt)
@@ -325,7 +325,7 @@ def on_places(function: Function) -> Sequence[Stmt]:
 
 
 def content_reads(stmt: Stmt) -> Iterator[Var]:
-    """The array and list names whose elements a statement (of a compound statement: its header) may look at."""
+    """The arrays and lists whose elements a statement (of a compound statement: its header) may read."""
     if isinstance(stmt, Store) and stmt.accumulate:
         yield stmt.array
     for expr in expressions(stmt):
@@ -334,9 +334,9 @@ def content_reads(stmt: Stmt) -> Iterator[Var]:
 
 
 def operands(expr: Expr | Slice | None) -> Iterator[tuple[Var, tuple[Any, ...]]]:
-    """The places whose elements evaluating an expression reads: (name, index) pairs, index () for the whole.
+    """The locations whose elements an expression reads: (variable, index) pairs, index () for the whole.
 
-    Making a view counts as reading; looking at the shape alone does not.
+    Making a view counts as reading; reading the shape alone does not.
     """
     match expr:
         case Var():
@@ -390,7 +390,7 @@ def statements(block: Block, loops: tuple[Stmt, ...] = ()) -> Iterator[tuple[Stm
 
 
 def is_place(var: Var) -> bool:
-    """Whether a name denotes a place (an array or a run-time list)."""
+    """Whether a variable denotes a memory location (an array or a run-time list)."""
     return is_place_type(var.type)
 
 

@@ -1,4 +1,4 @@
-"""Where each value of a program lives: the block that owns it, and which values a loop carries."""
+"""Scopes: the block that owns each value of a program, and loop-carried values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Scope:
     header: Stmt | None  # the For, While or If the block belongs to
     block: Block
     branch: int = 0  # 0: body, 1: orelse
-    carried: set[Var] = field(default_factory=set)  # loop body: merges, with their value at the start of the iteration
+    carried: set[Var] = field(default_factory=set)  # loop body: phis, with their value at the start of the iteration
     chain: tuple[Scope, ...] = field(init=False)  # this scope and the ones around it, innermost first
     is_loop: bool = field(init=False)
     in_loop: bool = field(init=False)
@@ -43,10 +43,10 @@ class Scopes:
     body, orelse : dict
         The scope of the block(s) of a For, While or If.
     at : dict
-        The scope that a statement stands in.
+        The scope of a statement.
     owner : dict
-        The scope in which a Var is defined.  A merge belongs to the scope that holds its loop or If; inside the loop it
-        is found in `Scope.carried`.
+        The scope in which a Var is defined.  A phi belongs to the scope that holds its loop or If; inside the loop it
+        is in `Scope.carried`.
     """
 
     root: Scope
@@ -72,7 +72,7 @@ class Scopes:
 
 
 def scopes_of(function: Function) -> Scopes:
-    """Find scopes, owners, carried merges and loops with breaks."""
+    """Find scopes, owners, loop-carried phis and loops with breaks."""
     root = Scope(None, None, function.body)
     facts = Scopes(root)
     for param in function.params:
@@ -80,13 +80,13 @@ def scopes_of(function: Function) -> Scopes:
     _visit(root, facts, None)
     for var, assigns in facts.assigns.items():
         places = [facts.at[stmt] for stmt in assigns]
-        if var in facts.owner:  # a parameter that is also a merge
+        if var in facts.owner:  # a parameter that is also a phi
             places.append(root)
         owner = places[0]
         for place in places[1:]:
             owner = _common(owner, place)
         if len(places) > 1 and all(place is not owner for place in places):
-            # joined: every Assign stands in a branch; the owner holds the If
+            # joined: every Assign is in a branch; the owner holds the If
             while owner.header is not None and any(place is owner for place in places):
                 owner = owner.parent  # type: ignore[assignment]
         facts.owner[var] = owner

@@ -1,9 +1,10 @@
-"""Where the cotangent of a value left the last selection: there its zeros show whether they were selected or computed.
+"""Selection frontiers: where a cotangent left the last selection, so that its zeros are selected or computed.
 
 A zero is *selected* where the program discards a value (a choice, a slice, a mask, a store over it, a branch that does
-not run) or multiplies it by a factor without derivative.  What is infinite behind it has no say.  All other zeros are
-computed, and a product with them is a plain product.  Between the last selection and a value there are only products,
-so whether a zero was selected is seen where that selection has been undone: at the *frontier* of the value.
+not run) or multiplies it by a factor without derivative.  Such a zero wins over an infinite partial.  All other zeros
+are computed, and a product with them is a plain product.  Between the last selection and a value there are only
+products, so the cotangent right after that selection was reversed, the *frontier* of the value, shows if a zero was
+selected.
 """
 
 from __future__ import annotations
@@ -50,14 +51,14 @@ from tapegen.rules.registry import rule_of
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A cotangent that has just left a selection: what a use contributes to it, or all uses (None)."""
+    """A cotangent that has just left a selection: the contribution of one use, or of all uses (None)."""
 
     var: Var
     use: Stmt | None
 
 
 Frontier = frozenset[Place]
-"""A zero is selected where all of these are zero; none of them: it is never selected."""
+"""A zero is selected where all of these are zero; an empty frontier means never."""
 
 PLAIN: Frontier = frozenset()
 
@@ -66,7 +67,7 @@ class _Way(Enum):
     """How the zeros of a result become those of an operand."""
 
     EACH = auto()  # element by element, by a partial derivative
-    WHOLE = auto()  # each element of the operand has a part in some element of the result
+    WHOLE = auto()  # each element of the operand contributes to some element of the result
     SELECTION = auto()
 
 
@@ -89,7 +90,7 @@ VANISHING: frozenset[Any] = frozenset({*EXPONENTIALS, np.tanh, math.tanh, math.e
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """One statement that reads a value; of a call `result` is what it makes."""
+    """One statement that reads a value; `result` is the result of a call."""
 
     stmt: Stmt
     way: _Way
@@ -97,7 +98,7 @@ class _Use:
     keeps_growth: bool = False  # sums, products and powers
     is_exponential: bool = False
     vanishes: bool = False  # a result that is zero or constant where the operand is infinite
-    is_one_term: bool = True  # what it contributes is one expression
+    is_one_term: bool = True  # its contribution is one expression
 
 
 @dataclass(slots=True)
@@ -108,7 +109,7 @@ class Frontiers:
     overflowing: Mapping[Var, Frontier]
 
     def of(self, var: Var, *, overflow: bool) -> Frontier:
-        """Where to see whether a zero cotangent of a value was selected.
+        """The frontier that shows whether a zero cotangent of a value was selected.
 
         `overflow`: for a partial derivative that is infinite because an exponential overflows (or a product with
         one).  There a zero counts as selected also because a quotient vanishes: `1 / (1 + np.exp(x))` ends in a
@@ -142,7 +143,7 @@ def _uses(function: Function, active: frozenset[Var]) -> Mapping[Var, list[_Use]
             case Effect(call):
                 _add(found, ((var, _Use(stmt, _Way.SELECTION, is_one_term=False)) for var in active_operands(call)))
             case Return(values):
-                # whoever pulls back may give zeros, unless there is one number
+                # the caller's cotangents may be zero, unless the result is one scalar
                 single = len(values) == 1 and isinstance(values[0].type, Scalar)
                 way = _Way.WHOLE if single else _Way.SELECTION
                 returned = [var for value in values for var in active_operands(value)]
@@ -253,14 +254,14 @@ class _Search:
         if not self.scopes.is_merge(var):
             return _any_of(*groups.values()) if len(groups) == 1 else own
         if not self._versions(var) <= groups.keys():
-            return own  # the last value, or one of the others, is used by nobody
+            return own  # the last value, or one of the others, is dead
         known = {one for one in map(_any_of, groups.values()) if one is not None}
         if not known:
             return None
         return known.pop() if len(known) == 1 else own
 
     def _versions(self, var: Var) -> set[int]:
-        """The blocks that must read a merge if each value that it takes is to be read."""
+        """The blocks that must read a phi if each of its values is to be read."""
         found = {id(self.scopes.owner[var])}
         for stmt in self.scopes.assigns[var]:
             found.update([id(scope) for scope in self.scopes.at[stmt].chain if var in scope.carried][:1])
@@ -278,14 +279,14 @@ class _Search:
             return mine
         if use.result is None:
             return PLAIN
-        # what is kept from an exponential that overflows is kept from its exponent, too
+        # a selection that masks an overflowing exponential masks its exponent, too
         handed = self._found(use.is_exponential or (overflow and use.keeps_growth)).get(use.result)
         if handed is None or handed == PLAIN:
             return handed
         return handed if self._fits(var, use, handed, seen) else mine
 
     def _fits(self, var: Var, use: _Use, handed: Frontier, seen: Scope) -> bool:
-        """Whether a frontier of a result can be looked at where its operand is reversed, element by element."""
+        """Whether a frontier of a result can be tested where its operand is reversed, element by element."""
         assert use.result is not None
         for place in handed:
             if isinstance(place.var.type, Array) and not (use.way is _Way.EACH and self._is_alike(var, use.result)):
@@ -302,7 +303,7 @@ class _Search:
 
 
 _MOST = 12
-"""After so many rounds a value whose frontier still changes is its own."""
+"""After so many rounds a value whose frontier still changes becomes its own frontier."""
 
 
 def _any_of(group: list[Frontier | None]) -> Frontier | None:
@@ -314,7 +315,7 @@ def _any_of(group: list[Frontier | None]) -> Frontier | None:
 
 
 def _always_runs(at: Scope, seen: Scope) -> bool:
-    """Whether a block runs wherever the block that it stands in does."""
+    """Whether a block runs whenever its parent block does."""
     for scope in at.chain:
         if scope is seen:
             return True

@@ -1,4 +1,4 @@
-"""Extents of what functions of arrays return, by those of their arguments.
+"""Shape functions: extents of the results of array functions from those of their arguments.
 
 An extent is a linear form over symbols; one with a negative constant stands for 0 where it is negative (`x[1:]`).
 """
@@ -31,18 +31,18 @@ def plus(a: Extent, b: Extent, sign: int = 1) -> Extent:
 
 
 class Unknown(Exception):
-    """Nothing can be said about the extents of a result."""
+    """The extents of a result are unknown."""
 
 
 class Known:
-    """What is known about the arguments of a call.
+    """The arguments of a call and their extents.
 
     Parameters
     ----------
     call : Call
         The call.
     extents_of : callable
-        Array expression -> its extents; None for what is no named array.
+        Array expression -> its extents; None unless it is an array variable.
     integer : callable
         Integer expression -> its form, or None.
     unknown : tuple of Extent
@@ -86,7 +86,7 @@ class Known:
 
 
 def arranged(known: Known) -> Extents | None:
-    """The extents of a result; None where nothing is known of the function or of its arguments."""
+    """The extents of a result; None where the function or its arguments are unknown."""
     describe = _RESULTS.get(known.call.func)
     if describe is None and known.call.func in matrices():
         describe = _lettered
@@ -94,7 +94,7 @@ def arranged(known: Known) -> Extents | None:
         return None
     try:
         extents = tuple(describe(known))
-    except (Unknown, IndexError, ValueError):  # of axes that the call will refuse
+    except (Unknown, IndexError, ValueError):  # axes that the call will reject
         return None
     return extents if len(extents) == len(known.unknown) else None
 
@@ -103,7 +103,7 @@ def arranged(known: Known) -> Extents | None:
 
 
 def _constant(expr: Any) -> Any:
-    """The value of an argument that is written out."""
+    """The value of a constant argument."""
     if isinstance(expr, Tuple):
         return tuple(_constant(item) for item in expr.items)
     if not isinstance(expr, Const):
@@ -178,7 +178,7 @@ def _end_to_end(parts: list[list[Extent]], axis: int) -> list[Extent]:
     total: Extent = (0, ())
     for part in parts:
         if part[axis][0] < 0:
-            raise Unknown  # what stands for 0 cannot be added up
+            raise Unknown  # an extent that may stand for 0 cannot be added
         total = plus(total, part[axis])
     return [*parts[0][:axis], total, *parts[0][axis + 1 :]]
 
@@ -203,13 +203,13 @@ def _columns(known: Known) -> Sequence[Extent]:
 
 def _diagonal_matrix(known: Known) -> Sequence[Extent]:
     v, k = known.given("v", "k")
-    (size,) = known.of(v)  # of a matrix it is the diagonal
+    (size,) = known.of(v)  # of a matrix: the diagonal
     size = plus(size, (abs(0 if k is None else _constant(k)), ()))
     return [size, size]
 
 
 def _between(known: Known) -> Sequence[Extent]:
-    """`np.linspace`, with an axis of its own for the points between two numbers."""
+    """`np.linspace`, with an axis for the points between two scalars."""
     (points,) = known.given("start", "stop", "num")[2:]
     return [known.size(Const(50) if points is None else points)]
 
@@ -228,7 +228,7 @@ def _solved(known: Known) -> Sequence[Extent]:
 
 
 def _lettered(known: Known) -> Sequence[Extent]:
-    """Functions whose sizes are declared by letters: those of an operand that has the same."""
+    """Functions whose extents are declared by letters: equal letters mean equal extents."""
     operands, _, result = matrices()[known.call.func].partition("->")
     names = [*signature(known.call.func).parameters]
     return known.of(known.given(names[operands.split(",").index(result)])[0])
@@ -285,7 +285,7 @@ def _outer(known: Known) -> Sequence[Extent]:
 
 
 def _transformed(known: Known) -> Sequence[Extent]:
-    """Fourier transforms; how much the half of one keeps is left open."""
+    """Fourier transforms; the extent of a half spectrum stays unknown."""
     a, n, axis = known.given("a", "n", "axis")
     extents = known.of(a)
     k = _axis(axis, -1, len(extents))
@@ -312,7 +312,7 @@ _RESULTS: dict[Any, Callable[[Known], Sequence[Extent]]] = {
     np.diff: _differences,
     **dict.fromkeys((np.sum, np.mean, np.prod, np.max, np.min, np.std, np.var), _reduced),
     **dict.fromkeys((np.any, np.all, np.argmax, np.argmin), _reduced),
-    **dict.fromkeys((np.cumsum, np.cumprod), _like_first),  # but of a matrix without an axis
+    **dict.fromkeys((np.cumsum, np.cumprod), _like_first),  # except for a matrix without an axis
     np.linalg.solve: _solved,
     np.searchsorted: _like_second,
     np.interp: _like_first,

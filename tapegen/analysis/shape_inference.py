@@ -1,4 +1,4 @@
-"""Symbolic shapes: which arrays are known to have equal extents, and which axes are known not to be 1.
+"""Symbolic shape inference: which arrays have equal extents, and which axes are known not to be 1.
 
 An extent is a linear form over symbols (parameter extents, integer values); an unknown extent is a symbol of its own.
 A parameter axis that its type does not mark as unit is not 1, because a size of 1 makes another specialization.
@@ -58,7 +58,7 @@ class Shapes:
     """Facts of `shapes_of`."""
 
     extents: dict[Var, Extents] = field(default_factory=dict)
-    regions: dict[Stmt, Extents] = field(default_factory=dict)  # what a Store writes
+    regions: dict[Stmt, Extents] = field(default_factory=dict)  # extents of the region that a Store writes
     not_unit: set[Symbol] = field(default_factory=set)
     cuts: dict[Symbol, tuple[Extent, Extent, Extent]] = field(default_factory=dict)
     """Extents of slices whose bounds may exceed the array: its extent, and the bounds, neither of them negative."""
@@ -81,10 +81,10 @@ class Shapes:
         return constant == 0 and len(terms) == 1 and terms[0][1] == 1 and terms[0][0] in self.not_unit
 
     def agree(self, a: Extent, b: Extent) -> bool:
-        """Whether two extents that go together in one operation are equal.
+        """Whether two extents that are combined in one operation are equal.
 
-        `x[:k]` and `y[:k]` are, though either may be cut short: of arrays that do not have one element only k = 1 gives
-        a slice that could be spread out.
+        `x[:k]` and `y[:k]` are, though either may be clipped: of arrays that do not have one element, only k = 1 gives
+        a slice that could be broadcast.
         """
         return self._uncut(a) == self._uncut(b)
 
@@ -146,7 +146,7 @@ def shapes_of(function: Function, scopes: Scopes) -> Shapes:
 
 
 class _Lists:
-    """Which names stand for the same list, as far as all that goes into it is seen."""
+    """Variables that denote the same list, where every insertion into it is known."""
 
     def __init__(self, function: Function) -> None:
         self.parents: dict[Var, Var] = {}
@@ -155,7 +155,7 @@ class _Lists:
         self.unseen = {self._first(var) for var in self.unseen}
 
     def group_of(self, sequence: Var) -> Var | None:
-        """One name for all that stand for the same list; None if something may go into it elsewhere."""
+        """A representative of all variables of the same list; None if other code may insert items."""
         first = self._first(sequence)
         return None if first in self.unseen else first
 
@@ -193,7 +193,7 @@ class _Lists:
                 self.unseen.add(target)
 
     def _held(self, value: Expr) -> None:
-        """A list that goes into another one, or into a call, may get items there."""
+        """A list that escapes into another one, or into a call, may get items there."""
         if isinstance(value, Call):
             own = value.func in (intrinsics.append, intrinsics.set_item, intrinsics.pop, intrinsics.item, len)
             given = value.args[1:] if own else value.args
@@ -237,7 +237,7 @@ class _Pass:
                     self.block(stmt.body)
 
     def put(self, sequence: Var, item: Expr) -> None:
-        """Note what goes into a list.  Only extents of parameters are the same whenever it is taken out again."""
+        """Record an item of a list.  Only extents of parameters are still the same when the item is read."""
         group = self.lists.group_of(sequence)
         if group is None or group in self.opaque or not isinstance(item.type, Array):
             return
@@ -247,7 +247,7 @@ class _Pass:
             self.clashes.add(group)
 
     def counted(self, loop: For) -> None:
-        """Note the range of a loop counter."""
+        """Record the range of a loop counter."""
         start, stop, step = self.integer(loop.start), self.integer(loop.stop), loop.step
         symbol = ("int", loop.target.name, 0)
         if isinstance(step, Const) and isinstance(step.value, int) and not self.scopes.is_merge(loop.target):
@@ -315,7 +315,7 @@ class _Pass:
                     return self.items.get(group, unknown) if known else unknown  # type: ignore[arg-type]
                 if func in _LIKE and isinstance(args[0], Var):
                     extents = self.extents_of(args[0]) or unknown
-                    return extents if len(extents) == len(unknown) else unknown  # sorted without an axis it is flat
+                    return extents if len(extents) == len(unknown) else unknown  # sorted without an axis: flat
                 if func in _SHAPED:
                     return self.shape_argument(args[0], unknown)
                 if intrinsics.is_draw(func):
@@ -368,7 +368,7 @@ class _Pass:
         )
 
     def literal(self, expr: Expr, unknown: Extents) -> Extents:
-        """The extents of `np.array(expr)`: rows of rows, or of arrays, of which the first speaks for all."""
+        """The extents of `np.array(expr)`: rows of rows, or of arrays, of which the first gives the extents."""
         extents: list[Extent] = []
         while isinstance(expr, Tuple) and expr.items:
             extents.append((len(expr.items), ()))
@@ -449,7 +449,7 @@ class _Pass:
         if not hi[1] and hi[0] < 0:
             end: Extent | None = plus(extent, hi)
         elif plus(extent, hi, -1) in ((0, ()), (1, ()), (2, ())):
-            end = hi  # n - 2 is -1 for one element, which leaves none either
+            end = hi  # n - 2 is -1 for one element, which also gives an empty slice
         else:
             end = hi if self.at_least_zero(hi) and self.at_least_zero(plus(extent, hi, -1)) else None
         if end is not None and self.at_least_zero(lo):

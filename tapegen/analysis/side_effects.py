@@ -1,10 +1,10 @@
-"""What a program writes, and which names may share memory.
+"""Side-effect (mod/ref) analysis: memory that a program writes, and variables that may alias.
 
-Arrays and run-time lists are *places*.  A *root* stands for all places that one parameter or one allocating statement
-makes; it is named after the parameter or the variable assigned (`u`, and `u'1`, `u'2` for further allocations that are
-assigned to the same merge).  Every array name denotes a place, or part of one, of some of its `roots`; views share the
-roots of their base, merges have those of all their sources.  Parameters are taken not to overlap each other: the
-calling layer checks that.
+Arrays and run-time lists are memory locations.  A *root* (allocation site) stands for all locations of one parameter
+or one allocating statement; it is named after the parameter or the assigned variable (`u`, and `u'1`, `u'2` for
+further allocations that are assigned to the same phi).  Every array variable denotes a location, or part of one, of
+some of its `roots`; views share the roots of their base, phis have those of all their sources.  Parameters are assumed
+not to overlap: the calling layer checks that.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class Effects:
     allocations : mapping
         Root name to the Assign that allocates it; parameters are not in here.
     fresh_per_trip : frozenset of str
-        Roots that are allocated inside a loop: each iteration has a place of its own.
+        Roots that are allocated inside a loop: each iteration has its own location.
     writes : mapping
-        Each statement that writes to places (Store, list operations, `out=`), to the roots that it may write.
+        Each statement that writes memory (Store, list operations, `out=`), to the roots that it may write.
     writers : mapping
         Root name to the statements that may write it, in textual order.
     mutated_params : frozenset of str
-        Parameters whose place may be written.
+        Parameters whose memory may be written.
     """
 
     by_name: Mapping[str, frozenset[str]]
@@ -52,7 +52,7 @@ class Effects:
 
     @cached_property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """Stores that another live name may see although the relation of the two names is not known statically."""
+        """Stores that another live variable may see although their relation is not known statically."""
         return conflicts_of(self._function) if self.writes else ()
 
     def roots(self, var: Var) -> frozenset[str]:
@@ -64,16 +64,16 @@ class Effects:
         return frozenset().union(*(self.roots(var) for var in written(stmt)))
 
     def may_alias(self, a: Var, b: Var) -> bool:
-        """Whether two names may share memory at some time."""
+        """Whether two variables may alias at some time."""
         return not self.roots(a).isdisjoint(self.roots(b))
 
     def is_written(self, var: Var) -> bool:
-        """Whether anything writes to a place that `var` may denote."""
+        """Whether anything writes to memory that `var` may denote."""
         return any(self.writers.get(root) for root in self.roots(var))
 
 
 def effects_of(function: Function) -> Effects:
-    """Find the places of a lowered function, what writes them, and alias conflicts.
+    """Find the memory locations of a lowered function, the statements that write them, and alias conflicts.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def effects_of(function: Function) -> Effects:
 
 
 class _Places:
-    """Roots of all names: the least fixpoint over the moves of the program (flow-insensitive)."""
+    """Roots of all variables: the least fixpoint over the moves of the program (flow-insensitive)."""
 
     def __init__(self, function: Function, touching: Iterable[Stmt]) -> None:
         self.allocations: dict[str, Assign] = {}

@@ -1,8 +1,8 @@
-"""Between which bounds the values of a program lie, and which of them may be infinite or NaN.
+"""Value range analysis: bounds of the values of a program, and which of them may be infinite or NaN.
 
-An abstract interpretation over intervals, once per name and per place in memory, whatever the order of the statements.
-Arguments are taken to be finite, and sums and products of finite numbers too: what is looked for are poles, roots of
-negative numbers and exponentials that overflow.
+A flow-insensitive abstract interpretation over intervals, one per variable and memory location.  Arguments are assumed
+finite, and sums and products of finite numbers too: the analysis finds poles, roots of negative numbers and
+exponentials that overflow.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from tapegen.ir.types import Scalar, is_complex, is_floating
 from tapegen.rules.registry import rule_of
 
 _ROUNDS = 3
-"""How often bounds may move before they are given up: those of a loop may move for ever."""
+"""Widening: how often bounds may move before they become infinite; bounds in a loop may move for ever."""
 _SHAPING = frozenset({"axis", "keepdims", "dtype"})
 
 
@@ -64,7 +64,7 @@ class Ranges:
         self._interpret(inside)
 
     def _interpret(self, inside: list[Assign | Store | Effect]) -> None:
-        """Take in every statement, and again where what it reads has changed since."""
+        """Interpret every statement, and repeat those whose operands have changed since."""
         read = [set(map(self._key, _read(stmt))) for stmt in inside]
         seen = [0] * len(inside)
         turn, moving = 0, True
@@ -106,7 +106,7 @@ class Ranges:
         return ANY
 
     def has_finite_partials(self, call: Call) -> bool:
-        """Whether the bounds of its operands keep a call away from the points where its derivative is not finite."""
+        """Whether the operands of a call are bounded away from the points where its derivative is not finite."""
         found = [self.of(arg) for arg in call.args]
         if any(operand is None or operand.worst == NAN for operand in found) or _meets_complex(call):
             return False
@@ -192,7 +192,7 @@ class Ranges:
         return Range(0.0 if same else new.low, new.high if same else 0.0, x.worst)
 
     def _signed(self, expr: Expr) -> tuple[bool, Expr]:
-        """What a value is a multiple of, and whether a negative one."""
+        """The value without its sign, and whether the sign is negative."""
         negative = False
         while isinstance(expr, Var) and (value := self._definitions.get(expr)) is not None:
             if isinstance(value, Load) and self._key(value.array) not in self._stored:
@@ -227,12 +227,12 @@ def _changed(stmt: Stmt) -> Iterable[Var]:
 
 
 def _read(stmt: Stmt) -> Set[Var]:
-    """On whose bounds those of the result depend."""
+    """The values whose bounds determine those of the result."""
     return traversal.reads(stmt) if isinstance(stmt, Store) and stmt.accumulate else traversal.values_read(stmt)
 
 
 def _definitions(inside: Iterable[Stmt]) -> dict[Var, Expr]:
-    """The values of the names that are assigned once."""
+    """The values of the variables that are assigned once."""
     made = [stmt for stmt in inside if isinstance(stmt, Assign)]
     often = Counter([var for stmt in made for var in stmt.targets])
     return {

@@ -1,4 +1,4 @@
-"""Smart constructors: IR expressions with the algebra a person would do on the way."""
+"""Smart constructors: IR expressions with local algebraic simplification."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def neg(a: Expr) -> Expr:
 
 
 def without_minus(a: Expr) -> Expr | None:
-    """`x` for `-x`, `2.0 * x` for `-2.0 * x`; None where no sign stands in front.  The magnitude is the same number."""
+    """`x` for `-x`, `2.0 * x` for `-2.0 * x`; None without a leading minus.  The magnitude is the same number."""
     if not isinstance(a, Call):
         return None
     if a.func is operator.neg:
@@ -76,7 +76,7 @@ def without_minus(a: Expr) -> Expr | None:
 
 
 def not_(test: Expr) -> Expr:
-    """`not test`, with the comparison turned where that means the same (of floats only `==` and `!=`)."""
+    """`not test`, with the comparison negated where that is equivalent (for floats only `==` and `!=`)."""
     match test:
         case Call(operator.not_, (inner,)) if inner.type == BOOL:
             return inner
@@ -124,7 +124,7 @@ def sub(a: Expr, b: Expr) -> Expr:
 
 
 def mul(a: Expr, b: Expr) -> Expr:
-    """`a * b` with units, signs and zeros folded; numbers come first."""
+    """`a * b` with units, signs and zeros folded; constant factors come first."""
     if is_const(a, 1.0):
         return b
     if is_const(b, 1.0):
@@ -152,12 +152,12 @@ def mul(a: Expr, b: Expr) -> Expr:
 
 
 def is_exact(number: object) -> bool:
-    """Whether products with a number are not rounded, so that they may be put together in any order: `2.0`, `-0.5`."""
+    """Whether products with a constant are exact, so that they are associative: powers of two such as `2.0`, `-0.5`."""
     return isinstance(number, (int, float)) and abs(math.frexp(number)[0]) == 0.5
 
 
 def strong_mul(cotangent: Expr, partial: Expr) -> Expr:
-    """`cotangent * partial` where a zero cotangent wins over a partial that is not finite."""
+    """Strong-zero product: `cotangent * partial`, where a zero cotangent wins over a partial that is not finite."""
     if isinstance(partial, Const):
         return mul(cotangent, partial)
     return Call(intrinsics.strong_mul, (cotangent, partial), (), broadcast_type(cotangent.type, partial.type))
@@ -171,7 +171,7 @@ def guarded(product: Expr, tests: Sequence[Expr]) -> Expr:
 
 
 def is_used(tests: Sequence[Expr]) -> Expr:
-    """Whether one of these is not zero, element by element."""
+    """Element-wise test whether one of these is not zero."""
     used: Expr | None = None
     for test in tests:
         type_ = Array("bool", test.type.rank, "C") if isinstance(test.type, Array) else BOOL
@@ -188,7 +188,7 @@ def is_used(tests: Sequence[Expr]) -> Expr:
 
 
 def add_all(terms: Iterable[Expr]) -> Expr:
-    """The sum of terms; equal ones that stand together are one, as often."""
+    """The sum of terms; adjacent equal terms become one multiple."""
     total: Expr | None = None
     for term, equal in itertools.groupby(terms):
         count = len(list(equal))
@@ -224,12 +224,12 @@ def cast(expr: Expr, dtype: str) -> Expr:
 
 
 def fitted(expr: Expr, type_: Array | Scalar) -> Expr:
-    """`expr` as a place or a number of this type takes it."""
+    """`expr` converted to a location or scalar of this type."""
     return cast(number(expr) if isinstance(type_, Scalar) else expr, type_.dtype)
 
 
 def number(expr: Expr) -> Expr:
-    """The number that an array without axes holds: the array itself would be updated in place, under all its names."""
+    """The scalar in a zero-dimensional array: updating the array in place would be seen through all aliases."""
     if not isinstance(expr.type, Array):
         return expr
     match expr:
@@ -248,7 +248,7 @@ def number(expr: Expr) -> Expr:
 
 
 def real_part(expr: Expr) -> Expr:
-    """`expr.real` of a complex number or array: what a real place gets of a complex cotangent or tangent."""
+    """`expr.real` of a complex value: the part of a complex cotangent or tangent that a real variable takes."""
     if isinstance(expr, Const):
         return Const(expr.value.real)  # type: ignore[attr-defined]
     if isinstance(expr, Call) and expr.func is np.broadcast_to:
@@ -274,7 +274,7 @@ def zero_like(var: Var) -> Expr:
 
 
 def zero_items(type_: ListOf, length: Expr) -> Expr:
-    """`[0.0] * length`: so many zeros as a run-time list."""
+    """`[0.0] * length`: a run-time list of zeros."""
     one = Call(intrinsics.new_list, (Const(0j if is_complex(type_) else 0.0),), (), type_)
     return Call(operator.mul, (one, length), (), type_)
 
@@ -317,7 +317,7 @@ def without_broadcast(expr: Expr) -> Expr:
 
 
 def broadcast_again(expr: Expr, x: Expr) -> Expr:
-    """`np.broadcast_to(x, shape)` where `expr` is such a call; else `x`."""
+    """`np.broadcast_to(x, shape)` if `expr` is such a call, else `x`."""
     if isinstance(expr, Call) and expr.func is np.broadcast_to:
         type_ = expr.type
         if isinstance(type_, Array) and isinstance(x.type, (Array, Scalar)):
@@ -327,7 +327,7 @@ def broadcast_again(expr: Expr, x: Expr) -> Expr:
 
 
 def simplified(node: Expr) -> Expr:
-    """One operator with what a person would leave out left out: `x ** 1`, `1.0 * x`, `-(-x)`."""
+    """One operator with redundant operations removed: `x ** 1`, `1.0 * x`, `-(-x)`."""
     match node:
         case Call(operator.add, (a, Call(operator.and_, (Const(False), _)))) if is_floating(a.type):
             return a  # the base in the derivative of a power with a known exponent

@@ -1,7 +1,7 @@
-"""Programs as text in which two programs differ unless they are the same: what stored derivatives are found by.
+"""Structural hash: a canonical text of a program, the content key of stored derivatives.
 
-Objects are written by the names under which everyone can import them, numbers with all their digits, places in the
-user's source relative to the beginning of the program.
+Different programs have different texts.  Objects are written as import paths, numbers with all digits, and positions
+in the user's source relative to the beginning of the program.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _STABLE = frozenset(
 
 
 class NoDigest(Exception):
-    """A program holds an object that has no name outside of this process."""
+    """A program refers to an object without an import path."""
 
 
 class Places:
@@ -66,21 +66,21 @@ class Places:
 
 
 def canonical_text(function: Function, places: Places, *, within_process: bool = False) -> str:
-    """The text of a program.
+    """The canonical text of a program.
 
     Parameters
     ----------
     function : Function
         The program.
     places : Places
-        Learns the files of its spans.
+        Collects the files of its spans.
     within_process : bool
-        Whether objects without a name are told apart by their identity, which lasts as long as they do.
+        Whether objects without an import path are identified by `id`, valid as long as they live.
 
     Raises
     ------
     NoDigest
-        The program calls an object that cannot be named.
+        The program calls an object without an import path.
     """
     parts: list[str] = []
     _Writer(parts.append, places, within_process)(function)
@@ -141,11 +141,11 @@ class _Writer:
 
 @functools.cache
 def _fields(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(kind) if field.init)  # others are remembered results
+    return tuple(field.name for field in dataclasses.fields(kind) if field.init)  # others are cached facts
 
 
 def _named(value: Any) -> str:
-    """An object that is no part of a program, as text."""
+    """The text of an object that is not an IR node."""
     if isinstance(value, complex):
         return f"complex({value.real.hex()},{value.imag.hex()})"
     if isinstance(value, np.generic):
@@ -184,7 +184,7 @@ def import_path_of(value: type) -> tuple[str, str]:
 
 
 def exception_named(module: str, name: str) -> type[BaseException] | None:
-    """The exception class of a module that has been imported."""
+    """The exception class with an import path; its module has been imported."""
     found = _found(module, name)
     return found if isinstance(found, type) and issubclass(found, BaseException) else None
 

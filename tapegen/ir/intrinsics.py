@@ -1,4 +1,4 @@
-"""Marker functions: what Python writes as syntax, as callables that an IR Call can carry.
+"""Intrinsics: marker callables that stand for Python syntax in an IR Call.
 
 Each one computes what the syntax computes (without short-circuit), so IR can be interpreted in tests.
 """
@@ -76,7 +76,7 @@ def pop(sequence: list[Any]) -> Any:
 
 
 def new_list(*items: Any) -> list[Any]:
-    """`[a, b, ...]` as a run-time list; with no items the Call's type (ListOf) tells the item type."""
+    """`[a, b, ...]` as a run-time list; with no items the Call's type (ListOf) gives the item type."""
     return list(items)
 
 
@@ -86,12 +86,12 @@ def zero_items(sequence: list[Any]) -> list[Any]:
 
 
 def zeros_beside(a: np.ndarray) -> np.ndarray:
-    """Zeros whose axes run through memory in the order and direction of those of `a`: a reshape copies both or none."""
+    """Zeros with the axis order and stride signs of `a`: a reshape copies both arrays or neither."""
     return np.zeros_like(a)[tuple(slice(None, None, -1 if step < 0 else 1) for step in a.strides)]
 
 
 def same_start(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays begin at one place in memory: is `a = np.ravel(b)` a view?"""
+    """Whether two arrays start at the same address: is `a = np.ravel(b)` a view?"""
     return bool(a.ctypes.data == b.ctypes.data)
 
 
@@ -105,7 +105,7 @@ _TELLING = frozenset({print, warnings.warn, *(getattr(logging, name) for name in
 
 
 def tells(func: Any) -> bool:
-    """Whether a call only tells people something: it changes nothing that the program reads."""
+    """Whether a call only prints or warns: it changes nothing that the program reads."""
     owner = getattr(func, "__self__", None)
     if isinstance(owner, logging.Logger):
         return func.__name__ in _LEVELS
@@ -128,7 +128,7 @@ def imaginary_part(z: Any) -> Any:
 
 
 def of_parts(real: Any, imag: Any) -> Any:
-    """The complex array of these parts; unlike in `real + 1j * imag` nothing is multiplied that may be infinite.
+    """The complex array of these parts; unlike `real + 1j * imag`, it multiplies no infinite values.
 
     The emitter prints it as a call of a helper function that the generated text itself defines.
     """
@@ -152,23 +152,23 @@ def sum_to(x: Any, target: Any) -> Any:
 
 
 def strong_mul(cotangent: Any, partial: Any) -> Any:
-    """`cotangent * partial`, but 0 where the cotangent is 0 even if the partial is not finite."""
+    """Strong-zero product: `cotangent * partial`, but 0 where the cotangent is 0 even if the partial is not finite."""
     with np.errstate(invalid="ignore"):
         return np.where(np.equal(cotangent, 0.0), 0.0 * np.real(cotangent), np.multiply(cotangent, partial))[()]
 
 
 def guarded(product: Any, used: Any) -> Any:
-    """`product` where its value is used, 0 where a selection set it aside, even if a factor is not finite."""
+    """`product` where its value is used, 0 where a selection masked it out, even if a factor is not finite."""
     return np.where(used, product, 0.0)[()]
 
 
 def exact(value: int) -> int:
-    """An operation on integers that raises where 64 bits do not hold its result (compiled text only)."""
+    """An integer operation that raises where its result overflows 64 bits (compiled text only)."""
     return value
 
 
 def grown(tape: np.ndarray) -> np.ndarray:
-    """A copy with room for twice as many items (and anything in that room)."""
+    """A copy with twice the capacity; the contents of the new half are undefined."""
     return np.concatenate((tape, np.empty_like(tape)))
 
 
@@ -194,21 +194,21 @@ DRAWS: frozenset[Any] = frozenset(
 """Their methods: the first argument of a Call is the generator."""
 
 PARAMETERS: dict[Any, tuple[str, ...]] = {draw: tuple(inspect.signature(draw).parameters) for draw in DRAWS}
-"""The names of their parameters."""
+"""Parameter names of these methods."""
 
 BIT_GENERATORS: tuple[type, ...] = (
     *(np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64),
 )
-"""What generators are made of."""
+"""Bit generator classes."""
 
 
 def twin(generator: Any) -> Any:
-    """Another generator, which draws what this one would draw next."""
+    """A copy of a generator, in the same state."""
     return copy.deepcopy(generator)
 
 
 def draw_as(generator: Any, other: Any) -> None:
-    """Let a generator draw what the other would draw next."""
+    """Set the state of a generator to that of the other."""
     if isinstance(generator, np.random.Generator):
         generator.bit_generator.state = other.bit_generator.state
     else:
@@ -216,13 +216,13 @@ def draw_as(generator: Any, other: Any) -> None:
 
 
 MAKERS: frozenset[Any] = frozenset({np.random.default_rng, *GENERATORS.values(), *BIT_GENERATORS})
-"""What makes a generator of a seed."""
+"""Functions that make a generator from a seed."""
 CHANGING = DRAWS | MAKERS | {pop, twin, draw_as}
-"""What does more than give a value."""
+"""Functions with side effects."""
 
 
 def changes(func: Any) -> bool:
-    """Whether a call does more than give a value: it is made once, where it stands, and again nowhere."""
+    """Whether a call has side effects: it runs exactly once, where it stands, and is never recomputed."""
     return isinstance(func, Hashable) and func in CHANGING
 
 
@@ -232,7 +232,7 @@ def is_draw(func: Any) -> bool:
 
 
 def drawn_size(args: Sequence[Any], kwargs: Sequence[tuple[str, Any]], draw: Any) -> Any:
-    """The argument of a draw that states its shape; None where there is none."""
+    """The argument of a draw that gives its shape; None if there is none."""
     return (dict(zip(PARAMETERS[draw], args, strict=False)) | dict(kwargs)).get("size")
 
 
@@ -268,8 +268,8 @@ VIEW_CALLS = frozenset(
 """Functions whose result may share memory with their first argument."""
 
 READ_ONLY_VIEWS = frozenset({np.diagonal, np.broadcast_to, real_part, imaginary_part})
-"""Those of them whose view of a cotangent cannot be added to, or is not the cotangent of the view."""
+"""Those whose view of a cotangent is read-only, or is not the cotangent of the view."""
 
 
 def backward_sweep() -> None:
-    """Stands in derived text that is differentiated again, between its two sweeps."""
+    """Marks the start of the backward sweep in derived text that is differentiated again."""

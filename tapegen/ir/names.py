@@ -14,14 +14,14 @@ LONGEST = 80
 
 _MODULES = ("np", "math", "operator", "njit", "numba", "prange", "scipy", "_")
 RESERVED = frozenset({*dir(builtins), *keyword.kwlist, *_MODULES})
-"""Names with a meaning in generated text."""
+"""Reserved names of generated text."""
 
 FORWARD = "---- forward sweep ---------------------------------------------------"
 BACKWARD = "---- backward sweep --------------------------------------------------"
 """The comments above the two sweeps."""
 
 TEMPORARY = "t'"
-"""The base of the names of intermediate results, which `NameSupply` spells so that none looks like the user's."""
+"""The base of the names of intermediate results, which `NameSupply` spells so that none equals a user's name."""
 
 
 class NameSupply:
@@ -44,7 +44,7 @@ class NameSupply:
         self._temporary = next((stem for stem in ("t", "tmp", "aux") if stem not in taken), "t")
 
     def copy(self) -> NameSupply:
-        """Another supply, which gives the names that this one would give."""
+        """A copy in the same state."""
         new = NameSupply(self._used)
         new._next, new._temporary = dict(self._next), self._temporary
         return new
@@ -53,7 +53,7 @@ class NameSupply:
         return name in self._used or name in RESERVED
 
     def reserve(self, names: Iterable[str]) -> None:
-        """Names that are not given out from now on."""
+        """Mark names as used."""
         self._used.update(names)
 
     def fresh(self, base: str) -> str:
@@ -70,7 +70,7 @@ class NameSupply:
 
 
 def identifier(text: object) -> str:
-    """A name that can be written, for anything that a program calls something: keys of dicts, `<lambda>`."""
+    """A valid identifier for any label of a program: keys of dicts, `<lambda>`."""
     name = "".join(ch if ch.isalnum() or ch == "_" else "_" for ch in str(text)) or "_"
     return name if name.isidentifier() else f"_{name}" if f"_{name}".isidentifier() else "_"
 

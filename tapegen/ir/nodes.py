@@ -1,4 +1,4 @@
-"""The whole program form.  Nodes are frozen; statements compare by identity; the package states the invariants."""
+"""IR nodes: expressions, statements and functions.  Nodes are frozen; statements compare by identity."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from tapegen.ir.types import BOOL, FLOAT, INT, STATIC, Scalar, TupleOf, Type
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def node(*, eq: bool = True) -> Callable[[type], type]:
-    """A dataclass that is frozen for the type checker; at run time it is not, and made in a third of the time."""
+    """A dataclass that is frozen for the type checker only: at run time that makes construction three times faster."""
     return dataclass(slots=True, eq=eq)
 
 
 @node()
 class Remembered:
-    """Room for what is found out about an expression once.  No part of its value.
+    """Cached facts about an expression.  They are not part of its value.
 
     Attributes
     ----------
     occurring : tuple of Var or None
-        The Vars in it, each as often as it stands there (`rewrite.occurrences`).
+        The Vars in it, with repetitions (`traversal.occurrences`).
     mentioned : frozenset of Var or None
-        The Vars in it (`rewrite.free_vars`).
+        The Vars in it (`traversal.free_vars`).
     hashed : int or None
         Its hash.
     below : tuple or None
-        Itself and all parts of its parts (`rewrite.subexpressions`), where there are not too many.
+        Itself and all its subexpressions (`traversal.subexpressions`), unless there are too many.
     called : frozenset or None
-        The functions that it calls (`rewrite.callees`).
+        The functions that it calls (`traversal.callees`).
     linear : object
         Its linear form (`affine.linear`), False where it is an atom.
     """
@@ -48,9 +48,9 @@ class Remembered:
 
 @node(eq=False)
 class RememberedBlocks:
-    """The same for a statement: what it reads, assigns and calls, nested statements included; and all of these.
+    """Cached facts about a statement, nested statements included: its reads, assignments, calls and nested statements.
 
-    `touches` are the elements that it reads and writes (`accesses.in_loops`), False where it does more.
+    `touches` are its element accesses (`dependence.in_loops`), False where it does more than access elements.
     Each statement has `targets`, the Vars that it assigns itself, `headers`, the expressions and index items that it
     evaluates itself, and `blocks`, the statements in it.
     """
@@ -68,7 +68,10 @@ class RememberedBlocks:
 
 
 class Var:
-    """A named value or place.  There is one object for each name and type: Vars are compared and hashed as objects."""
+    """A variable: a value or memory location.
+
+    There is one object for each name and type: Vars are compared and hashed as objects.
+    """
 
     __slots__ = ("__weakref__", "name", "type")
     __match_args__ = ("name", "type")
@@ -410,33 +413,33 @@ class Function:
     defaults: tuple[tuple[str, Expr], ...] = ()  # of trailing parameters
     doc: tuple[str, ...] = ()
     origin: Span | None = None
-    globals: tuple[tuple[str, object], ...] = field(default=())  # extra names the text needs, e.g. opaque functions
+    globals: tuple[tuple[str, object], ...] = field(default=())  # extra globals of the text, e.g. opaque functions
     tapes: tuple[Var, ...] = ()  # arrays that the sweeps themselves index, never out of bounds
-    shared: tuple[frozenset[Var], ...] = ()  # parameters that may share memory; all others are apart
+    shared: tuple[frozenset[Var], ...] = ()  # parameters that may share memory; all others are disjoint
     backward: bool = False  # a backward sweep alone
-    inner: bool = False  # called by the program: of its arguments only the types are known, not that a size is not 1
-    computed: tuple[Var, ...] = ()  # parameters that are no arguments of the user's: their sizes may be 1 as well
-    known: dict[Any, Any] = field(init=False, default_factory=dict, compare=False, repr=False)  # `rewrite.once`
-    tangents: tuple[tuple[Var, Var], ...] = ()  # parameters, each with another one that has its shape: its tangent
+    inner: bool = False  # called by the program: arguments have known types, but any size may be 1
+    computed: tuple[Var, ...] = ()  # parameters that are not the user's arguments: their sizes may be 1
+    known: dict[Any, Any] = field(init=False, default_factory=dict, compare=False, repr=False)  # `traversal.once`
+    tangents: tuple[tuple[Var, Var], ...] = ()  # (parameter, parameter with its tangent), of equal shapes
 
 
 @dataclass(eq=False, slots=True)
 class Routine:
-    """A function that the program calls by its name, because it calls itself: the `func` of such a Call.
+    """A recursive function, which the program calls by name: the `func` of such a Call.
 
-    It changes none of its arguments: what the user's function writes into an array comes back as a further result,
-    which the caller stores.  A derivative of a routine is a routine as well.
+    It changes none of its arguments: an array that the user's function writes is returned as a further result, which
+    the caller stores.  A derivative of a routine is a routine as well.
 
     Attributes
     ----------
     name : str
-        What the user calls it.
+        The user's name for it.
     function : Function or None
         Its program, once there is one.
     shares : tuple of frozenset of int
-        For each result the arguments whose memory it may be part of in the user's program (here it is a copy).
+        For each result, the arguments that it may alias in the user's program (here it is a copy).
     source : Derivation or None
-        Of a derivative: what it is derived from.
+        For a derivative: the derivation that made it.
     derived : dict
         Its derivatives, by `Derivation`.
     """
@@ -452,7 +455,7 @@ class Routine:
         return self.name
 
     def derivative(self, kind: str, wrt: tuple[bool, ...], active: tuple[bool, ...]) -> Routine:
-        """The routine that derives this one; there is no program for it yet."""
+        """A derivative of this routine; its program is built later."""
         source = Derivation(self, kind, wrt, active)
         if source not in self.derived:
             self.derived[source] = Routine(f"{self.name.rstrip('_')}_{kind}", source=source)

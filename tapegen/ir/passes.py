@@ -1,4 +1,4 @@
-"""Passes as data: a pipeline is a tuple of passes, run in order; optimizations can be switched off by name."""
+"""Pass pipelines as data: a tuple of passes, run in order; optimizations can be disabled by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Program = TypeVar("Program")
 _DISABLED: ContextVar[frozenset[str]] = ContextVar("disabled passes", default=frozenset())
 
 disabled_passes: Callable[[], frozenset[str]] = _DISABLED.get
-"""The names of the optimizations that do not run here."""
+"""The names of the disabled optimizations."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Pass(Generic[Program]):
     name : str
         A verb and its object.
     run : callable
-        Gives the new program for the old one.
+        Maps a program to the transformed program.
     purpose : str
-        What it is for.
+        Why the pass exists.
     optimization : bool
-        Whether results are the same without it.
+        Whether the program has the same results without it.
     options : tuple of str
-        Options of the pipeline that it takes by keyword.
+        Pipeline options that it takes by keyword.
     """
 
     name: str
@@ -47,18 +47,18 @@ def run_passes(
     watch: Callable[[str, Program], None] | None = None,
     **options: Any,
 ) -> Program:
-    """The program that the last pass gives.
+    """The program after the last pass.
 
     Parameters
     ----------
     passes : sequence of Pass
         The pipeline.
     program : Program
-        What the first pass takes.
+        The input of the first pass.
     watch : callable, optional
-        Is shown the program after each pass, with the name of the stage; see `stage_names`.
+        Called with the stage name and the program after each pass; see `stage_names`.
     **options
-        What passes ask for.
+        Options of the passes.
     """
     disabled = disabled_passes()
     for stage, each in zip(stage_names(passes), passes, strict=True):
@@ -70,7 +70,7 @@ def run_passes(
 
 
 def stage_names(passes: Sequence[Pass[Any]]) -> list[str]:
-    """The names of passes, with a number from the second time on that one runs."""
+    """The names of passes, numbered from the second run of a pass on."""
     found: list[str] = []
     for each in passes:
         times = 1 + sum(earlier.name == each.name for earlier in passes[: len(found)])
@@ -80,7 +80,7 @@ def stage_names(passes: Sequence[Pass[Any]]) -> list[str]:
 
 @contextmanager
 def without_passes(names: frozenset[str]) -> Iterator[None]:
-    """Inside, exactly these optimizations do not run."""
+    """Within this context, exactly these optimizations are disabled."""
     token = _DISABLED.set(names)
     try:
         yield

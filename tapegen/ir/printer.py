@@ -1,4 +1,4 @@
-"""IR as text, for people who look at a pass.  Not the printer of generated code: that is `tapegen.backend`."""
+"""IR dump: programs as text for debugging passes.  Generated code is printed by `tapegen.backend`."""
 
 from __future__ import annotations
 
@@ -121,14 +121,14 @@ def callable_text(func: object) -> str:
 
 
 def _module_of_ufunc(func: object) -> str:
-    """The package of a ufunc, which does not know it."""
+    """The package of a ufunc, which has no `__module__`."""
     special = sys.modules.get("scipy.special")
     of_numpy = getattr(np, getattr(func, "__name__", ""), None) is func
     return "numpy" if special is None or of_numpy or not isinstance(func, np.ufunc) else "scipy.special"
 
 
 def type_text(type_: Type) -> str:
-    """A type in a few letters: `float64` a Python number, `np.float64` a NumPy one, `float64[:,1]` an array."""
+    """A short type: `float64` is a Python scalar, `np.float64` a NumPy scalar, `float64[:,1]` an array."""
     match type_:
         case Scalar(dtype, python):
             return dtype if python else f"np.{dtype}"

@@ -1,4 +1,4 @@
-"""How lower layers recognise objects of higher ones: by what they carry, never by their class."""
+"""Protocols by which lower layers recognise objects of higher ones: by attributes, never by class."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Mode = Literal["forward", "reverse"]
 
 
 class Pipeline(Protocol):
-    """Derives programs: what the frontend asks for where a derivative is taken inside a program."""
+    """Derives programs: the interface that the frontend uses for derivatives taken inside a program."""
 
     def primal(self, function: Function, modules: Mapping[str, str]) -> FunctionType:
-        """Python text that takes the parameters and gives the results."""
+        """Python text of a function from the parameters to the results."""
 
     def reverse(
         self, function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...], modules: Mapping[str, str]
@@ -51,7 +51,7 @@ class Pipeline(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a marked function or method does: it makes the derivative of its first argument, or of its object.
+    """Mark of a function or method that makes the derivative of its first argument, or of its object.
 
     Attributes
     ----------
@@ -87,33 +87,33 @@ def mark_of(func: object) -> Mark | None:
 
 
 def refuses(target: Any, reason: str, advice: str) -> None:
-    """Mark a function or a class that cannot be followed: why, and what to write instead."""
+    """Mark a function or class that cannot be differentiated: the reason, and what to write instead."""
     target.__tapegen_refusal__ = reason, advice
 
 
 def refusal_by(target: object) -> tuple[str, str] | None:
-    """The mark of a function or a class that cannot be followed, if it has one."""
+    """The refusal mark of a function or class, if it has one."""
     found = getattr(target, "__tapegen_refusal__", None) if isinstance(target, (FunctionType, type)) else None
     return found if isinstance(found, tuple) else None
 
 
 def is_opaque(value: object) -> bool:
-    """Whether an object is one value to the compiler, although it has attributes."""
+    """Whether the compiler treats an object as a single value, although it has attributes."""
     return getattr(type(value), "__tapegen_opaque__", False) is True
 
 
 Recorder = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
-"""Calls a function with arguments that are recorded, and records the call as a whole."""
+"""Calls a function with taped arguments, and records the call as one tape entry."""
 
 _CONTAINERS = (tuple, list, dict)
 _PLAIN = frozenset({np.ndarray, float, int, bool, complex, type(None)})
-"""Kinds of values that are not recorded and hold none that are."""
+"""Classes of values that are not taped and contain no taped values."""
 
 
 def recorder_of(args: tuple[Any, ...], kwargs: Mapping[str, Any], within: tuple[int, ...] = ()) -> Recorder | None:
-    """What the first recorded value among arguments carries as `__tapegen_call__`; structures are looked through.
+    """The `__tapegen_call__` of the first taped value among arguments, structures included.
 
-    A structure that contains itself is looked through once: `within` names those that are being looked through.
+    `within` holds the structures being searched, so that a structure that contains itself is searched once.
     """
     for value in (*args, *kwargs.values()) if kwargs else args:
         kind = type(value)

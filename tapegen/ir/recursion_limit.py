@@ -1,7 +1,7 @@
-"""Room for the passes: calls, expressions and sums of many terms nest in them as in the user's program.
+"""Recursion limit and garbage collection pause: passes recurse as deeply as the user's calls and expressions nest.
 
-Programs are many small objects, few of them in cycles.  Python's collector would look through them every few hundred,
-and through all of numba again and again.
+Programs are many small objects, few of them in cycles.  Python's garbage collector would traverse them every few
+hundred allocations, and all objects of numba repeatedly.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ RECURSION = 20_000
 """Depth of Python calls inside the passes."""
 
 YOUNG = 200_000
-"""Objects that are made inside the passes before the collector looks at them."""
+"""Allocations inside the passes before the collector runs."""
 
 
 @contextmanager
 def deep() -> Iterator[None]:
-    """Let the passes nest as deeply as they need, and make objects without a search for garbage among them."""
+    """Raise the recursion limit and pause garbage collection while passes run."""
     limit, (young, *older) = sys.getrecursionlimit(), gc.get_threshold()
     sys.setrecursionlimit(max(limit, RECURSION))
     gc.set_threshold(max(young, YOUNG) if young else 0, *older)  # 0: no collections at all
     try:
         yield
     finally:
-        if not gc.get_freeze_count():  # what the user has frozen stays so
-            gc.freeze()  # together: what was made is old, without a search that a lower threshold would begin at once
+        if not gc.get_freeze_count():  # objects that the user has frozen stay frozen
+            gc.freeze()  # with unfreeze: new objects become old without the collection that a lower threshold starts
             gc.unfreeze()
         gc.set_threshold(young, *older)
         sys.setrecursionlimit(limit)

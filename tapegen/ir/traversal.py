@@ -1,4 +1,4 @@
-"""Reading and rewriting IR: free Vars, substitution, mapping over blocks."""
+"""Visitors and rewriters of the IR: free variables, reads, substitution, mapping over blocks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _SHAPE_ONLY: dict[Any, int] = {
 
 
 def shape_only_argument(func: Any) -> int | None:
-    """Position of the argument of which a function reads the shape alone, if it has one."""
+    """Position of the argument of which a function reads only the shape, if there is one."""
     return _SHAPE_ONLY.get(func)
 
 
@@ -75,7 +75,7 @@ def parts(node: Any) -> tuple[Any, ...]:
 
 
 _FEW = 64
-"""Parts of an expression that are remembered."""
+"""Largest number of subexpressions that are cached."""
 
 _COMPOUND = frozenset({Call, Load, Tuple, Slice})
 _NESTING = frozenset({For, If, While})
@@ -105,7 +105,7 @@ def subexpressions(node: Any) -> tuple[Any, ...]:
 
 
 def free_vars(node: Any) -> frozenset[Var]:
-    """Every Var an expression or index item mentions."""
+    """The free variables of an expression or index item."""
     kind = type(node)
     if kind is Var:
         return frozenset((node,))
@@ -120,7 +120,7 @@ _NONE: frozenset[Var] = frozenset()
 
 
 def occurrences(node: Any) -> tuple[Var, ...]:
-    """The Vars of an expression or index item, each as often as it stands there."""
+    """The Vars of an expression or index item, with repetitions."""
     kind = type(node)
     if kind is Var:
         return (node,)
@@ -132,7 +132,7 @@ def occurrences(node: Any) -> tuple[Var, ...]:
 
 
 def _look_into(node: Any) -> None:
-    """Find the Vars and the functions that an expression or index item mentions."""
+    """Find the Vars and the callees of an expression or index item."""
     found: list[Var] = []
     functions: list[Any] = []
     below: list[frozenset[Any]] = []
@@ -159,7 +159,7 @@ def _look_into(node: Any) -> None:
 
 
 def callees(node: Any) -> frozenset[Any]:
-    """The functions that an expression or index item calls, but for those without a hash: no table knows them."""
+    """The functions that an expression or index item calls, except unhashable ones, which no table contains."""
     if type(node) not in _COMPOUND:
         return _NONE
     if node.called is None:
@@ -182,7 +182,7 @@ def loads(node: Any) -> list[Load]:
 
 
 def reads_by_kind(node: Any) -> tuple[set[Var], set[Var]]:
-    """Vars whose contents an expression reads, and Vars of which it reads the shape alone."""
+    """Vars whose contents an expression reads, and Vars of which it reads only the shape."""
     contents: set[Var] = set()
     shapes: set[Var] = set()
     if callees(node).isdisjoint(_SHAPE_ONLY):
@@ -209,7 +209,7 @@ def contents_read(node: Any) -> Set[Var]:
 
 
 def whole_reads(node: Any) -> set[Var]:
-    """Arrays and lists that an expression reads as a whole: not by an index, and not the shape of an array alone."""
+    """Arrays and lists that an expression reads as a whole: neither by an index, nor only the shape of an array."""
     found: set[Var] = set()
     work = [node]
     while work:
@@ -220,7 +220,7 @@ def whole_reads(node: Any) -> set[Var]:
         elif isinstance(part, Load):
             work.extend(part.index)
         elif isinstance(part, Call) and (position := _SHAPE_ONLY.get(part.func)) is not None:
-            # the length of a list is part of what it holds
+            # the length of a list is part of its contents
             work.extend(x for k, x in enumerate(parts(part)) if k != position or isinstance(x.type, ListOf))
         else:
             work.extend(parts(part))
@@ -245,7 +245,7 @@ def _with_nested(stmt: Any) -> tuple[Stmt, ...]:
 
 
 def reads(stmt: Any) -> frozenset[Var]:
-    """The Vars that a statement mentions in its expressions, nested statements included."""
+    """The Vars in the expressions of a statement, nested statements included."""
     if stmt.mentioned is None:
         kind = type(stmt)
         stmt.mentioned = free_vars(stmt.value) if kind is Assign else frozenset(occurring(stmt))
@@ -253,7 +253,7 @@ def reads(stmt: Any) -> frozenset[Var]:
 
 
 def occurring(stmt: Any) -> tuple[Var, ...]:
-    """The same Vars, each as often as it stands there."""
+    """The same Vars, with repetitions."""
     if stmt.occurring is None:
         kind = type(stmt)
         if kind is Assign:
@@ -268,7 +268,7 @@ def occurring(stmt: Any) -> tuple[Var, ...]:
 
 
 def values_read(stmt: Any) -> frozenset[Var]:
-    """The same Vars, but for the arrays that are only stored into."""
+    """The same Vars, except for arrays that are only stored into."""
     if stmt.valued is None:
         kind = type(stmt)
         if kind not in _NESTING and kind is not Store:
@@ -295,12 +295,12 @@ def assigns(stmt: Any) -> frozenset[Var]:
 
 
 def assigned_in(*stmts: Stmt) -> frozenset[Var]:
-    """Every name that some statements assign, nested statements included."""
+    """Every variable that some statements assign, nested statements included."""
     return _NONE.union(*map(assigns, stmts))
 
 
 def pairs(stmt: Assign) -> tuple[tuple[Var, Expr], ...]:
-    """The names that a statement assigns, each with what it gets: the whole call where one call gives several."""
+    """The variables that a statement assigns, each with its value: for a call with several results, the call."""
     targets, value = stmt.targets, stmt.value
     if isinstance(value, Tuple) and len(value.items) == len(targets):
         return tuple(zip(targets, value.items, strict=True))
@@ -336,7 +336,7 @@ def calls_routine(stmt: Stmt) -> bool:
 
 
 def once(analysis: Callable[[Function], _Found]) -> Callable[[Function], _Found]:
-    """An analysis whose findings a program remembers; nobody may change them."""
+    """Decorator of an analysis: the result is cached on the program and must not be changed."""
 
     @functools.wraps(analysis)
     def found(function: Function) -> _Found:
@@ -353,7 +353,7 @@ def once(analysis: Callable[[Function], _Found]) -> Callable[[Function], _Found]
 def map_expr(node: Any, change: Callable[[Any], Any]) -> Any:
     """Rebuild an expression or index item bottom up; `change` sees each node after its parts.
 
-    What does not change is not made again.
+    Unchanged nodes are reused.
     """
     kind = type(node)
     if kind not in _COMPOUND:
@@ -388,7 +388,7 @@ def _mapped(nodes: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, 
 
 
 def as_factor(partial: Expr) -> tuple[Any, Expr]:
-    """How to multiply by a partial: by `1.0 / y` with a division by `y`, else with a product."""
+    """Multiply by a partial: a factor `1.0 / y` becomes a division by `y`, others a product."""
     match partial:
         case Call(operator.truediv | np.divide as divide, (Const(1.0), divisor)):
             return divide, divisor
@@ -436,7 +436,7 @@ def map_headers(stmt: Stmt, change: Callable[[Any], Any]) -> Stmt:
 
 
 def with_blocks(stmt: Stmt, new: tuple[Block, ...]) -> Stmt:
-    """A statement with its nested blocks replaced, in the order of `blocks`; the same where they hold the same."""
+    """A statement with its nested blocks replaced, in the order of `blocks`; the same statement if no block changed."""
     if not new or all(map(same, new, stmt.blocks)):
         return stmt
     if isinstance(stmt, If):

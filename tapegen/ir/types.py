@@ -8,10 +8,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Scalar:
-    """One number.  There is one object for each type: Scalars are compared and hashed as objects.
+    """A scalar type.  There is one object for each type: Scalars are compared and hashed as objects.
 
-    `python` tells Python's `float`/`int`/`bool` from NumPy's scalars: each operation follows the error rule of its
-    own operands (`1.0 / 0.0` raises, `np.float64(1) / 0` gives inf), and Python scalars promote weakly.
+    `python` distinguishes Python's `float`/`int`/`bool` from NumPy's scalars: each operation follows the error rule of
+    its own operands (`1.0 / 0.0` raises, `np.float64(1) / 0` gives inf), and Python scalars promote weakly.
     """
 
     dtype: str  # "float64", "float32", "int64", "bool", "complex128", ... (NumPy's names)
@@ -23,7 +23,7 @@ class Scalar:
             scalar = object.__new__(cls)
             object.__setattr__(scalar, "dtype", dtype)
             object.__setattr__(scalar, "python", python)
-            scalar = _SCALARS.setdefault((dtype, python), scalar)  # another thread may have been first
+            scalar = _SCALARS.setdefault((dtype, python), scalar)  # another thread may have inserted it first
         return scalar
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -66,12 +66,12 @@ class TupleOf:
 
 @dataclass(frozen=True, slots=True)
 class Static:
-    """The type of a compile-time constant that is not a number: None, str, dtype, slice, function."""
+    """The type of a compile-time constant that is not a scalar: None, str, dtype, slice, function."""
 
 
 @dataclass(frozen=True, slots=True)
 class RandomGenerator:
-    """A generator of random numbers.  Each draw changes it, and is made exactly once, in the order of the program."""
+    """A random number generator.  Each draw changes its state, and runs exactly once, in program order."""
 
     kind: str  # NumPy's class: "Generator" or "RandomState"
 
@@ -108,5 +108,5 @@ def is_complex(type_: Type | None) -> bool:
 
 
 def python_class(type_: Scalar) -> type:
-    """The class of Python's numbers that a type stands for."""
+    """The Python class (`bool`, `int`, `float`, `complex`) of a scalar type."""
     return {"float64": float, "int64": int, "bool": bool, "complex128": complex}[type_.dtype]

@@ -1,8 +1,8 @@
-"""Elementary functions without branches, tables or calls, which LLVM makes vector instructions of.
+"""Vector math library: elementary functions without branches, tables or calls, which LLVM vectorizes.
 
-Their source is printed into compiled texts that use them (`transform.nests.vectors`), so each stands alone but for the
-functions of this module that it calls.  They round in double precision alone, nowhere two roundings in one, so every
-processor gives the same bits, and so do vector instructions and others.  Errors are the largest found against extended
+Their source is printed into compiled texts that use them (`loops.vectorize`), so each function refers only to other
+functions of this module.  They round to double precision after each operation and use no fused operations, so every
+processor gives the same bits, and so do vector and scalar instructions.  Errors are the largest found against extended
 precision, in units in the last place.
 """
 
@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 LARGEST_ANGLE = 32768.0
-"""Up to this size `vsin` and `vcos` are right."""
+"""`vsin` and `vcos` are accurate up to this absolute value."""
 
 LARGEST_POWER = 709.782712893384
-"""The largest number whose exponential is finite."""
+"""The largest argument whose exponential is finite."""
 
 
 def vexp(x: Any) -> Any:
@@ -247,13 +247,13 @@ CALLED: dict[Callable[..., Any], tuple[Callable[..., Any], ...]] = {
     vtanh: (),
     verf: (vexp,),
 }
-"""Which of these functions each of them calls."""
+"""The functions of this module that each of them calls."""
 
 LOCALS = frozenset(name for function in CALLED for name in function.__code__.co_varnames)
-"""Names of their variables."""
+"""Local variable names of these functions."""
 
 
 def text_of(function: Callable[..., Any]) -> list[str]:
-    """The lines of one of these functions, without the types of what it takes and gives."""
+    """The lines of one of these functions, without type annotations."""
     head, *lines = inspect.getsource(function).splitlines()
     return [head.replace(": Any", "").replace(" -> Any", ""), *lines]

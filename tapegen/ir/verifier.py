@@ -1,4 +1,4 @@
-"""The invariants of a lowered program (`tapegen.ir`), as a check.
+"""IR verifier: checks the invariants of a lowered program (`tapegen.ir`).
 
 Reading and rewriting of IR is in `tapegen.ir.traversal`.
 """
@@ -37,7 +37,7 @@ from tapegen.ir.types import BOOL, ListOf, Type, is_floating
 
 
 class BrokenInvariant(AssertionError):
-    """A program that is not of the form that lowering promises."""
+    """A program that violates an invariant of lowering."""
 
 
 def check(function: Function) -> None:
@@ -60,7 +60,7 @@ def check(function: Function) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Where:
-    """Where an Assign stands: its block, the position there, and the statements and blocks around it."""
+    """The position of an Assign: its block, the position there, and the statements and blocks around it."""
 
     block: Block
     position: int
@@ -92,7 +92,7 @@ class _Checker:
     def block(
         self, block: Block, scope: set[str], loop: Stmt | None, around: tuple[tuple[Stmt, Block, int], ...] = ()
     ) -> None:
-        """Check a block; `scope` gains what it defines."""
+        """Check a block; its definitions are added to `scope`."""
         for k, stmt in enumerate(block):
             last = k == len(block) - 1
             if isinstance(stmt, (Break, Continue)) and (not last or loop is None):
@@ -136,7 +136,7 @@ class _Checker:
     def atoms(self, stmt: Stmt) -> None:
         match stmt:
             case If() | While() | Raise():
-                return  # conditions and messages stay whole
+                return  # conditions and messages are not split into atoms
             case Effect(Call(args=args)):
                 exprs: Iterator[Any] = iter(args)
             case Assign(_, value):
@@ -150,7 +150,7 @@ class _Checker:
             self.inside(expr, stmt)
 
     def inside(self, expr: Expr | Slice, stmt: Stmt) -> None:
-        """Check the operands of what is computed; conditions stay whole."""
+        """Check the operands of a computation; conditions are not split into atoms."""
         if getattr(expr, "type", None) == BOOL:
             return
         for part in traversal.parts(expr):
@@ -160,7 +160,7 @@ class _Checker:
                 self.fail(5, f"{expr_text(part)} has no name of its own", stmt)
             self.inside(part, stmt)
 
-    # ---- merges ------------------------------------------------------------------------------------------------------
+    # ---- phis --------------------------------------------------------------------------------------------------------
 
     def merges(self) -> None:
         params = {param.name for param in self.function.params}
@@ -171,7 +171,7 @@ class _Checker:
                 self.fail(3, f"the assignments of {name} are neither those of a loop nor those of an If")
 
     def is_carried(self, name: str, places: list[_Where]) -> bool:
-        """Once before a loop, then at the ends of paths through its body."""
+        """Whether a phi is assigned once before a loop, then at the ends of paths through its body."""
         first, *rest = places
         loops = [s for s in first.block[first.position + 1 :] if isinstance(s, (For, While))]
         for loop in loops:
@@ -180,7 +180,7 @@ class _Checker:
         return False
 
     def ends_path(self, where: _Where, loop: Stmt) -> bool:
-        """Whether nothing but other moves follows up to the end of the body."""
+        """Whether only other moves follow up to the end of the body."""
         if not _only_moves(where.block[where.position + 1 :]):
             return False
         for stmt, block, position in where.around:
@@ -194,7 +194,7 @@ class _Checker:
         return _most_assigned(name, block) <= 1
 
     def is_joined(self, name: str, places: list[_Where]) -> bool:
-        """Once at the end of each falling branch of one If."""
+        """Whether a phi is assigned once at the end of each branch of one If that falls through."""
         if len(places) != 2:
             return False
         owners = [where.enclosing[0] if where.enclosing else None for where in places]

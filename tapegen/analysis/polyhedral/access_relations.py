@@ -1,4 +1,4 @@
-"""Which elements of which places an access touches, as linear forms over counters, extents and free symbols."""
+"""Access relations: elements that an access may denote, as affine forms over counters, extents and free symbols."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Region:
     root : str
         Name of the root.
     coordinates : tuple
-        A form for each axis, None for any position; empty for the whole place.
+        An affine form for each axis, None for any position; empty for the whole array.
     facts : tuple of Formula
         Constraints on the coordinates.
     instance : frozenset of Stmt
-        Loops of which each iteration has a place of its own, and this access means the one of its own iteration.
+        Loops with one allocation per iteration, of which this access means the one of its own iteration.
     view : Var or None
-        The coordinates are those of this name, made once in a call, whose relation to the root is not known; different
-        coordinates are different elements.
+        The coordinates are those of this variable, defined once in a call, whose relation to the root is not known;
+        different coordinates are different elements.
     """
 
     root: str
@@ -50,7 +50,7 @@ class Region:
 
 
 class Regions:
-    """Reads accesses as regions.
+    """Translates accesses into regions.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Regions:
         for root in sorted({root for name in names for root in self.effects.roots(name)}):
             yield Region(root)
 
-    # ---- from a name to its place ------------------------------------------------------------------------------------
+    # ---- from a variable to its roots --------------------------------------------------------------------------------
 
     def _place(self, var: Var, coordinates: Coordinates, facts: list[Formula], site: Site) -> Iterator[Region]:
         facts = [*facts]
@@ -104,7 +104,7 @@ class Regions:
             yield from self._place(base, base_coordinates, facts, site)
 
     def _merged(self, var: Var, coordinates: Coordinates, facts: list[Formula]) -> Iterator[Region]:
-        """A merge denotes one of the names that are moved into it, at the same coordinates."""
+        """A phi denotes one of its sources, at the same coordinates."""
         seen, work = {var}, [var]
         whole: dict[str, None] = {}
         exact: dict[str, None] = {}
@@ -127,7 +127,7 @@ class Regions:
             yield Region(root)
 
     def _allocated(self, definition: Definition, var: Var, move: Move) -> list[str]:
-        """The roots that a definition of a name makes."""
+        """The roots that a definition of a variable allocates."""
         if move.sources and not move.fresh:
             return []
         return [
@@ -141,7 +141,7 @@ class Regions:
     def _through(
         self, value: Expr | None, coordinates: Coordinates, site: Site, facts: list[Formula]
     ) -> tuple[Var, Coordinates] | None:
-        """The base of a view, and where elements of the view lie in it; None if that is not known."""
+        """The base of a view, and the coordinates of its elements in the base; None if they are not known."""
         match value:
             case Load(array, index):
                 return array, self._select(array, index, coordinates, site, facts)

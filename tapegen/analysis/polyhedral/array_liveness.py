@@ -1,15 +1,15 @@
-"""Whether what a statement reads is still there at the end of the forward sweep, element by element.
+"""Array liveness: whether the elements that a statement reads are unmodified at the end of the forward sweep.
 
     finality = final_loads(function)
     finality.is_final(stmt, array, index)      # re-reading `array[index]` in the backward sweep gives what `stmt` read
-    finality.kept_in(var)                      # `a[i]` where `a[i] = var` has put it and nothing overwrites it
-    finality.value_available(var, stmt)        # the name still holds its value (or counts the iterations of a loop
-    around) finality.loop_is_parallel(loop)            # no element is written in one iteration and touched in another
+    finality.kept_in(var)                      # `a[i]` where `a[i] = var` saved it and nothing overwrites it
+    finality.value_available(var, stmt)        # the variable still holds its value (or is an enclosing loop's counter)
+    finality.loop_is_parallel(loop)            # no element is written in one iteration and accessed in another
     finality.in_bounds(stmt, array, index)     # every integer index lies in [0, size)
 
 Each answer True is a proof; False means that there is no proof.  Subscripts that are linear in loop counters and in
-values that are constant during a call are decided exactly, with the integer set library isl; others count as touching
-any position.  Without islpy only what no later statement writes at all is final.
+values that are constant during a call are decided exactly, with the integer set library isl; others may be
+any position.  Without islpy only locations that no later statement writes at all are final.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ __all__ = ["ArrayLiveness", "final_loads"]
 
 
 def final_loads(function: Function, effects: Effects | None = None) -> ArrayLiveness:
-    """Prepare the questions of `ArrayLiveness` for a lowered function.  Nothing is computed before it is asked.
+    """Prepare `ArrayLiveness` for a lowered function.  Facts are computed on demand.
 
     Parameters
     ----------
@@ -80,24 +80,24 @@ class ArrayLiveness:
     def is_final(self, stmt: Stmt, array: Var, index: Sequence[Any] = (), *, after: bool = False) -> bool:
         """Whether `array[index]`, as `stmt` reads it, can be re-read in the backward sweep.
 
-        True says two things.  No write that runs after the read (later statements, later iterations of every loop
-        around) touches the elements.  And the place can still be named: it is never written at all (so that a copy made
-        at any time serves), or `array` still denotes it, or `array` is a view that can be made again from such a name.
-        In the last case the view is to be made again, from the same integers; the elements must not be copied where the
-        view is defined, which may be before their last write.
+        True implies two things.  No write that runs after the read (later statements, later iterations of every
+        enclosing loop) modifies the elements.  And the array is still reachable: it is never written at all (so that a
+        copy made at any time serves), or `array` still denotes it, or `array` is a view that can be recomputed from
+        such a variable.  In the last case the view must be recomputed, from the same integers; the elements must not
+        be copied where the view is defined, which may be before their last write.
 
-        The names in `index` are the caller's affair (`value_available`).
+        The caller checks the variables in `index` (`value_available`).
 
         Parameters
         ----------
         stmt : Stmt
             A statement of the function that reads the elements; of a compound statement, its header.
         array : Var
-            The name through which it reads: an array or a run-time list.
+            The variable through which it reads: an array or a run-time list.
         index : sequence
             Index items; empty for the whole array.
         after : bool
-            The elements as `stmt` leaves them, rather than as it finds them: whether what a Store writes stays.
+            Ask about the elements after `stmt` rather than before it: whether the value of a Store stays.
         """
         key = (stmt, array, tuple(index), after)
         if key not in self._answers:
@@ -107,7 +107,7 @@ class ArrayLiveness:
         return self._answers[key]
 
     def contents_final(self, stmt: Stmt, array: Var, index: Sequence[Any] = (), *, after: bool = False) -> bool:
-        """The first half of `is_final`: the elements keep their values, in the place that `array` denotes at `stmt`."""
+        """The first half of `is_final`: the elements of what `array` denotes at `stmt` are not modified."""
         site = self.sites.header(stmt)
         roots = self.effects.roots(array)
         if site is None or not roots:
@@ -134,8 +134,8 @@ class ArrayLiveness:
         """Elements that hold the value of `var`, from its definition on to the end of the forward sweep.
 
         After `t = sqrt(s)` and `a[i] = t`, with nothing written to `a[i]` later, `a[i]` serves wherever the backward
-        sweep needs `t`.  The Store stands in the block of the definition, which is the only one, so that both run in
-        the same iterations; the index is that of the Store, whose names are the caller's affair (`value_available`).
+        sweep needs `t`.  The Store is in the block of the only definition, so that both run in the same iterations;
+        the index is that of the Store, whose variables the caller checks (`value_available`).
         """
         definitions = self.sites.definitions.get(var, [])
         if len(definitions) != 1 or var in self.sites.params:
@@ -180,9 +180,9 @@ class ArrayLiveness:
     def value_available(self, var: Var, stmt: Stmt) -> bool:
         """Whether `var` has, in the backward sweep of the block of `stmt`, the value that `stmt` sees.
 
-        True for names that nothing assigns after `stmt` (parameters, values set once, merges whose last assignment is
-        past) and for the counters of the loops around, which the backward sweep counts again.  Of an array this speaks
-        of the reference, not of the elements.
+        True for variables that nothing assigns after `stmt` (parameters, values set once, phis whose last assignment is
+        past) and for the counters of enclosing loops, which the backward sweep counts itself.  For an array the answer
+        concerns the reference, not the elements.
         """
         site = self.sites.header(stmt)
         if site is None:
@@ -194,7 +194,7 @@ class ArrayLiveness:
         return all(self._later(site, other, inclusive=False) is None for other in rebinding)
 
     def _can_be_named(self, stmt: Stmt, array: Var) -> bool:
-        """Whether the backward sweep can have the place that `array` denotes at `stmt`."""
+        """Whether the backward sweep can reach the array that `array` denotes at `stmt`."""
         if not self.effects.is_written(array):
             return True
         name: Var | None = array
@@ -205,18 +205,18 @@ class ArrayLiveness:
         return False
 
     def _base(self, var: Var) -> Var | None:
-        """The array of which a name is a view that can be made again."""
+        """The array of which a variable is a recomputable view."""
         definitions = self.sites.definitions.get(var, [])
         if len(definitions) != 1 or var in self.sites.params:
             return None
         return viewed(definitions[0].value)
 
-    # ---- time --------------------------------------------------------------------------------------------------------
+    # ---- execution order ---------------------------------------------------------------------------------------------
 
     def _later(self, first: Site, second: Site, *, inclusive: bool) -> Formula | None:
-        """When `second` runs after `first`, as a condition on the counters of `first` and the twins of `second`'s.
+        """When `second` runs after `first`: a condition on the counters of `first` and the twins of those of `second`.
 
-        None for never.  `inclusive` counts a statement as running after itself.
+        None if it never does.  `inclusive` counts a statement as running after itself.
         """
         cases: list[Formula] = []
         equal_so_far: list[Formula] = []
@@ -248,9 +248,9 @@ class ArrayLiveness:
         return self._writes[stmt]
 
     def _touches(self, a: Region, at: Site, b: Region, b_at: Site, times: Formula) -> bool:
-        """Whether two accesses to one root may meet in an element, at times that satisfy a condition.
+        """Whether two accesses to one root may be to the same element, in iterations that satisfy a condition.
 
-        The condition and the region `b` speak of the counters of `b_at` by their twins.
+        The condition and the region `b` refer to the counters of `b_at` by their twin symbols.
         """
         integers = self.extents.integers
         parts: list[Formula] = [times, integers.domain(at), *a.facts, integers.domain(b_at).twin()]
@@ -270,10 +270,10 @@ class ArrayLiveness:
     # ---- parallel loops ----------------------------------------------------------------------------------------------
 
     def loop_is_parallel(self, loop: For) -> bool:
-        """Whether the iterations of a loop may run in any order or at once.
+        """Whether the iterations of a loop are independent: they may run in any order or in parallel.
 
-        No element is written in one iteration and read or written in another, no name is carried from iteration to
-        iteration or read after the loop, nothing is printed, raised or done to lists, and no iteration leaves the loop.
+        No element is written in one iteration and read or written in another, no variable is loop-carried or read after
+        the loop, nothing is printed, raised or done to lists, and no iteration exits the loop.
         """
         site = self.sites.at[loop]
         if not self._trips_are_separate(loop, site):
@@ -310,7 +310,7 @@ class ArrayLiveness:
         return And((*same, apart))
 
     def _trips_are_separate(self, loop: For, site: Site) -> bool:
-        """Whether names, control flow and effects let the iterations be exchanged."""
+        """Whether variables, control flow and effects permit reordering the iterations."""
         if _leaves(loop.body):
             return False
         inside = {stmt for stmt, _ in statements(loop.body)}
@@ -325,7 +325,7 @@ class ArrayLiveness:
             within = [definition.site.stmt in inside for definition in definitions]
             if any(within):
                 if not all(within) or var in self.sites.params:
-                    return False  # carried from iteration to iteration
+                    return False  # loop-carried
                 names.add(var)
         for stmt, at in self.sites.at.items():
             if stmt not in inside and stmt is not loop:
@@ -335,13 +335,13 @@ class ArrayLiveness:
         return True
 
     def _accesses(self, site: Site) -> Iterator[tuple[Region, bool]]:
-        """The regions that a statement (of a compound statement: its header) touches, and whether it writes them."""
+        """The regions that a statement (of a compound statement: its header) accesses, and whether it writes them."""
         stmt = site.stmt
         if stmt in self.effects.writes:
             for region in self._written(site):
                 yield region, True
         for expr in expressions(stmt):
-            makes_view = isinstance(stmt, Assign) and viewed(stmt.value) is not None  # which looks at no element
+            makes_view = isinstance(stmt, Assign) and viewed(stmt.value) is not None  # which reads no element
             for array, index in list(operands(expr))[makes_view:]:
                 for region in self._regions.regions(array, index, site):
                     yield region, False
@@ -351,8 +351,8 @@ class ArrayLiveness:
     def in_bounds(self, stmt: Stmt, array: Var, index: Sequence[Any]) -> bool:
         """Whether each integer of an index is proved to lie in [0, size) of its axis whenever `stmt` evaluates it.
 
-        Then neither a check nor the wrapping of negative indices is needed.  Slices, which Python clips, need no proof;
-        an index array makes the answer False.
+        Then neither a bounds check nor wrapping of negative indices is needed.  Slices need no proof, as Python clips
+        them; an index array makes the answer False.
 
         Parameters
         ----------
@@ -395,7 +395,7 @@ def _runs_with(first: Site, second: Site) -> bool:
 
 
 def _leaves(block: Block) -> bool:
-    """Whether an iteration may end the loop that the block is the body of."""
+    """Whether an iteration may exit the loop whose body the block is."""
     for stmt in block:
         match stmt:
             case Break():
@@ -406,6 +406,6 @@ def _leaves(block: Block) -> bool:
 
 
 def _mentioned(stmt: Stmt) -> set[Var]:
-    """The names that a statement reads or writes into."""
+    """The variables that a statement reads or writes into."""
     names = {part for expr in expressions(stmt) for part in subexpressions(expr) if isinstance(part, Var)}
     return names | {stmt.array} if isinstance(stmt, Store) else names

@@ -1,4 +1,4 @@
-"""Linear forms over symbols, and formulas of linear constraints: what the integer sets of the analyses are made of."""
+"""Affine constraints: linear forms over integer symbols, and formulas of linear constraints, for integer sets."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class Symbol:
     """An unknown integer.
 
     A *shared* symbol has one value throughout a call (a parameter, an extent): it depends on no loop.  Any other symbol
-    belongs to one execution of a statement: where two executions are compared, one of them speaks of the `twin`.  A
-    *free* symbol ranges over all values that its facts allow (the elements of a slice).
+    belongs to one execution of a statement: to compare two executions, one of them uses the `twin` symbol.  A *free*
+    symbol ranges over all values that its facts allow (the elements of a slice).
 
     Attributes
     ----------
     loops : frozenset
         Loops whose iterations the value depends on; outside of them the symbol means nothing.
     facts : list of Formula
-        What is known about the value; holds wherever the symbol is mentioned.
+        Constraints on the value; they hold wherever the symbol occurs.
     """
 
     __slots__ = ("_twin", "facts", "free", "loops", "name", "nonnegative", "serial")
@@ -100,7 +100,7 @@ class Linear:
 
     @property
     def is_plainly_nonnegative(self) -> bool:
-        """Whether no symbol can make the form negative (sufficient, not necessary)."""
+        """Whether the form is nonnegative for all values of its symbols (sufficient, not necessary)."""
         return self.constant >= 0 and all(c > 0 and symbol.nonnegative for symbol, c in self.terms)
 
     def twin(self) -> Linear:

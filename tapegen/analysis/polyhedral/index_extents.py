@@ -1,4 +1,4 @@
-"""Sizes of array axes, and positions of indices on them, as linear forms."""
+"""Extents of array axes, and positions of indices on them, as affine forms."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ONE = Linear(1)
 
 @dataclass(frozen=True, slots=True)
 class IndexInterval:
-    """What a slice selects on an axis: `start + step * k` for `k = 0 .. count - 1`."""
+    """The positions that a slice selects on an axis: `start + step * k` for `k = 0 .. count - 1`."""
 
     start: Linear
     step: int
@@ -48,7 +48,7 @@ class IndexInterval:
 
 
 class Extents:
-    """Sizes of axes and positions on them.  `integers` reads the integer expressions that it meets.
+    """Extents of axes and positions on them.  `integers` evaluates integer expressions to affine forms.
 
     Parameters
     ----------
@@ -62,11 +62,11 @@ class Extents:
         self.sites, self.solver = sites, solver
         self.integers = Integers(sites, self.extent)
         self._known: dict[tuple[Var, int], Linear | None] = {}
-        self._log: list[tuple[Var, int]] = []  # keys of _known, in the order of their making
+        self._log: list[tuple[Var, int]] = []  # keys of _known, in order of creation
         self._signs: dict[tuple[Linear, Site], bool] = {}
 
     def extent(self, array: Var, axis: int, site: Site) -> Linear:
-        """The size of an axis of the array that a name denotes at a site."""
+        """The extent of an axis of the array that a variable denotes at a site."""
         form = self._extent(array, axis)
         if form is not None and form.loops <= set(site.loops):
             return form
@@ -84,7 +84,7 @@ class Extents:
         return self._signs[key]
 
     def position(self, index: Linear, extent: Linear, site: Site) -> Linear:
-        """Where an integer index points: negative ones count from the end."""
+        """The position of an integer index: negative ones count from the end."""
         if self.is_nonnegative(index, site):
             return index
         if not index.terms:
@@ -101,7 +101,7 @@ class Extents:
         return self.integers.derive(("position", index, extent), [index, extent], fact)
 
     def stretch(self, item: Slice, extent: Linear, site: Site) -> IndexInterval | None:
-        """What a slice selects on an axis of the given size; None where the bounds have no linear form."""
+        """The interval that a slice selects on an axis of the given extent; None where the bounds are not affine."""
         step = 1 if item.step is None else item.step.value if isinstance(item.step, Const) else None
         if type(step) is not int or step == 0:
             return None
@@ -161,7 +161,7 @@ class Extents:
         return Linear.of(Symbol(f"{key[0].name}.shape[{key[1]}]", loops, nonnegative=True))  # type: ignore[arg-type]
 
     def _merge(self, key: tuple[Var, int], definitions: list[Definition], is_param: bool) -> None:
-        """All sources of a merge must agree; a loop-carried name is taken to keep the extent it starts with."""
+        """All sources of a phi must agree; a loop-carried variable is assumed to keep its initial extent."""
         axis = key[1]
         mark = len(self._log)
         self._keep(key, None)
@@ -176,7 +176,7 @@ class Extents:
             self._keep(key, None)
 
     def _measure(self, definition: Definition, axis: int) -> Linear | None:
-        """The size of an axis of an assigned value."""
+        """The extent of an axis of an assigned value."""
         site = definition.site
         match definition.value:
             case Var() as var:
@@ -230,7 +230,7 @@ class Extents:
         return sizes.pop() if len(sizes) == 1 else None
 
     def extent_of_load(self, array: Var, index: tuple[Expr | Slice, ...], axis: int, site: Site) -> Linear | None:
-        """The size of an axis of `array[index]` evaluated at a site, None if it has no linear form."""
+        """The extent of an axis of `array[index]` evaluated at a site, None if it is not affine."""
         position = result_axis = 0
         for item in index:
             if isinstance(item, Slice):

@@ -1,4 +1,4 @@
-"""Whether a formula of linear constraints has an integer solution: all contact with isl, the integer set library."""
+"""Satisfiability of affine constraints over the integers: all contact with isl, the integer set library."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any
 from tapegen.analysis.polyhedral.constraints import And, Atom, Formula, Or, Symbol, symbols_of
 
 _OPERATIONS = 200_000
-"""Bound on isl's work for one question (some tens of milliseconds)."""
+"""Bound on isl's work for one query (some tens of milliseconds)."""
 
 _SPLITS = 300
-"""Bound on the alternatives that are tried for one question."""
+"""Bound on the alternatives (disjuncts) tried for one query."""
 
 
 _LARGEST = 2**31
-"""Bound on coefficients; larger ones do not fit isl's interface, or make its numbers explode."""
+"""Bound on coefficients; larger ones do not fit isl's interface, or make its integers explode."""
 
 
 class _TooHard(Exception):
-    """A question that took more than its share of work."""
+    """A query that exceeded its work budget."""
 
 
 class Solver:
-    """Decides formulas.  Not being able to (no islpy, too much work) counts as "possible".
+    """Decides formulas.  An undecided query (no islpy, too much work) counts as "possible".
 
     An instance belongs to one thread: it owns an isl context.
     """
@@ -39,7 +39,7 @@ class Solver:
     def isl(self) -> Any:
         """The module islpy, or None where it is not installed."""
         try:
-            import islpy  # slow to import, and many programs never ask
+            import islpy  # slow to import, and many programs never need it
         except ImportError:
             return None
         return islpy
@@ -52,13 +52,13 @@ class Solver:
         return self._context
 
     def number(self, value: int) -> Any:
-        """An integer as isl takes it: mostly one of a few."""
+        """An integer as an isl value, cached: mostly one of a few."""
         if value not in self._numbers:
             self._numbers[value] = self.isl.Val.int_from_si(self.context, value)
         return self._numbers[value]
 
     def possible(self, *formulas: Formula) -> bool:
-        """Whether some integers may satisfy all formulas together with the facts about their symbols.
+        """Whether all formulas, with the facts about their symbols, may have a common integer solution.
 
         False is a proof.
         """

@@ -1,4 +1,4 @@
-"""Integer expressions of a program as linear forms over loop counters and values that are constant during a call."""
+"""Scalar evolution: integer expressions as affine forms of loop counters and values constant during a call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAXIMA = frozenset({max, np.maximum})
 
 @dataclass(frozen=True, slots=True)
 class Trips:
-    """How a loop counts.
+    """The induction variable of a loop.
 
     `order` grows (or falls, if `direction` is -1) from iteration to iteration; `before` is the number of earlier
     iterations, None if it has no linear form; `value` is what the target of a For holds.
@@ -38,10 +38,11 @@ class Trips:
 
 
 class Integers:
-    """Reads integer expressions as linear forms.
+    """Evaluates integer expressions to affine forms.
 
-    Structured SSA gives a name one value per iteration of the loops around it, so that a name is either substituted by
-    what it is assigned, or an opaque symbol: shared when it is set once in a call, else a symbol of one execution.
+    Structured SSA gives a variable one value per iteration of the enclosing loops, so that a variable is either
+    substituted by its definition, or an opaque symbol: shared when it is set once in a call, else a symbol of one
+    execution.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class Integers:
     # ---- names -------------------------------------------------------------------------------------------------------
 
     def name(self, var: Var, site: Site) -> Linear:
-        """The value that an integer name has at a site."""
+        """The value of an integer variable at a site."""
         definitions = self.sites.definitions.get(var, [])
         loop = self.sites.counting(var, site)
         if loop is not None:
@@ -83,7 +84,7 @@ class Integers:
         return self._merge(var, definitions[1:], definitions[0], site)
 
     def unknown(self, name: str, site: Site, *, nonnegative: bool = False) -> Linear:
-        """A new symbol for one execution of a statement, of which nothing else is known."""
+        """A new unconstrained symbol for one execution of a statement."""
         return Linear.of(Symbol(name, site.loops, nonnegative=nonnegative))
 
     def _opaque(self, table: dict[Var, Linear], var: Var, loops: tuple[Stmt, ...]) -> Linear:
@@ -101,12 +102,12 @@ class Integers:
         value = self._opaque(self._defined, var, definition.site.loops)
         if value.loops <= set(site.loops):
             return value
-        if set(definition.site.loops).isdisjoint(site.loops):  # after the loops: what the last iteration left
+        if set(definition.site.loops).isdisjoint(site.loops):  # after the loops: the value of the last iteration
             return self._opaque(self._final, var, ())
         return self.unknown(var.name, site)
 
     def _merge(self, var: Var, later: list[Definition], first: Definition | None, site: Site) -> Linear:
-        """A name with several assignments; `first` is None for a parameter."""
+        """A phi; `first` is None for a parameter."""
         outer = () if first is None else first.site.loops
         inner = {definition.site.loops for definition in later}
         if inner == {outer}:
@@ -129,7 +130,7 @@ class Integers:
         return self.unknown(var.name, site)
 
     def _joined(self, var: Var, definitions: list[Definition], site: Site) -> Linear:
-        """A name that each branch of an If assigns: one of the values, the same one for all that follows."""
+        """A variable that each branch of an If assigns: one of the values, the same one for all later reads."""
         values = [None if d.value is None else self.value(d.value, d.site) for d in definitions]
         made = var not in self._defined
         result = self._single(var, Definition(definitions[0].site, None), site)
@@ -153,7 +154,7 @@ class Integers:
     def _in_loop(
         self, var: Var, carrier: Stmt, later: list[Definition], first: Definition | None, outer: tuple[Stmt, ...]
     ) -> Linear:
-        """A loop-carried name inside its loop: `start + step * trip` if every iteration adds the same constant."""
+        """A loop-carried variable in its loop: `start + step * iteration` if each iteration adds the same constant."""
         key = (var, carrier)
         if key in self._carried:
             return self._carried[key]
@@ -182,7 +183,7 @@ class Integers:
     # ---- loops -------------------------------------------------------------------------------------------------------
 
     def trips(self, loop: Stmt) -> Trips:
-        """How a loop counts."""
+        """The induction variable of a loop."""
         if loop not in self._loops:
             self._loops[loop] = self._for(loop) if isinstance(loop, For) else self._fictitious(loop, "trip")
         return self._loops[loop]
@@ -218,7 +219,7 @@ class Integers:
     # ---- expressions -------------------------------------------------------------------------------------------------
 
     def value(self, expr: Expr, site: Site) -> Linear | None:
-        """The linear form of an integer expression evaluated at a site, or None if it has none."""
+        """The affine form of an integer expression evaluated at a site, or None if it has none."""
         match expr:
             case Const(value):
                 return Linear(value) if type(value) is int else None
@@ -274,7 +275,7 @@ class Integers:
         return None
 
     def derive(self, key: tuple[object, ...], inputs: list[Linear], fact: Callable[[Linear], Formula]) -> Linear:
-        """A symbol that the fact determines uniquely from the inputs."""
+        """A symbol that a fact determines uniquely from the inputs."""
         if key not in self._derived:
             symbol = Symbol(str(key[0]), frozenset().union(*(form.loops for form in inputs)))
             value = self._derived[key] = Linear.of(symbol)
@@ -327,7 +328,7 @@ class Integers:
     # ---- conditions --------------------------------------------------------------------------------------------------
 
     def condition(self, test: Expr, sense: bool, site: Site) -> Formula | None:
-        """What is known where a test evaluated at a site came out as `sense`; None if nothing."""
+        """The constraint that holds where a test evaluated at a site gave `sense`; None if nothing is known."""
         match test:
             case Const(bool() as value):
                 return And(()) if value == sense else Or(())
@@ -371,7 +372,7 @@ def _is_exact(var: Var) -> bool:
 
 
 def _are_exclusive(definitions: list[Definition]) -> bool:
-    """Whether each stands in a branch of its own."""
+    """Whether the statements are in mutually exclusive branches."""
     return all(a.site.order(b.site) == "exclusive" for k, a in enumerate(definitions) for b in definitions[:k])
 
 
@@ -390,16 +391,14 @@ def _comparison(func: Callable[..., object], a: Linear, b: Linear) -> Atom | Or:
 
 
 def _always_latched(loop: Stmt, var: Var) -> bool:
-    """Whether each path through a loop body that leads to a further iteration assigns a name exactly once."""
+    """Whether each path through a loop body that leads to a further iteration assigns a variable exactly once."""
     assert isinstance(loop, (For, While))
     ends = _ends(loop.body, var, {0})
     return ends["fall"] | ends["continue"] <= {1}
 
 
 def _ends(block: Block, var: Var, counts: set[int]) -> dict[str, set[int]]:
-    """How often a name may have been assigned where control falls off the end of a block, or goes to the next
-    iteration.
-    """
+    """How often a variable may have been assigned at the end of a block, or where the next iteration begins."""
     again: set[int] = set()
     for stmt in block:
         match stmt:

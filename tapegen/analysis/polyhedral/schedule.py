@@ -1,6 +1,4 @@
-"""Where statements stand: the loops around them, their order in time within an iteration, the conditions that hold
-there.
-"""
+"""Iteration domains and schedule: enclosing loops, execution order and guarding conditions of statements."""
 
 from __future__ import annotations
 
@@ -30,16 +28,16 @@ Order = Literal["before", "same", "after", "exclusive"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Site:
-    """The place of a statement (of a compound statement: of its header).
+    """The schedule position of a statement (of a compound statement: of its header).
 
     Attributes
     ----------
     loops : tuple of Stmt
         The loops in which it runs, outermost first.  The test of a While runs inside that loop.
     path : tuple of (branch, position)
-        The way from the function body to the statement.
+        The path from the function body to the statement.
     guards : tuple of (test, sense, site)
-        Conditions that hold when it runs, as they were evaluated at `site`.
+        Conditions that hold when it runs, evaluated at `site`.
     """
 
     stmt: Stmt
@@ -48,7 +46,7 @@ class Site:
     guards: tuple[tuple[Expr, bool, Site], ...]
 
     def order(self, other: Site) -> Order:
-        """When this runs, relative to `other`, in one iteration of all the loops around both."""
+        """Execution order relative to `other`, within one iteration of all common loops."""
         for (branch, k), (other_branch, other_k) in zip(self.path, other.path):
             if branch != other_branch:
                 return "exclusive"
@@ -70,7 +68,7 @@ class Site:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Definition:
-    """One assignment of a name; `value` is None where it is an item of a result with several."""
+    """One assignment of a variable; `value` is None where it is an item of a multi-valued result."""
 
     site: Site
     value: Expr | None
@@ -78,16 +76,16 @@ class Definition:
 
 @dataclass(slots=True)
 class Sites:
-    """All sites of a function, and the definitions of its names."""
+    """All sites of a function, and the definitions of its variables."""
 
     params: frozenset[Var]
     at: dict[Stmt, Site] = field(default_factory=dict)
     tests: dict[Stmt, Site] = field(default_factory=dict)  # where a While evaluates its test
     definitions: dict[Var, list[Definition]] = field(default_factory=dict)
-    counted: dict[Var, list[For]] = field(default_factory=dict)  # the loops that have a name as their counter
+    counted: dict[Var, list[For]] = field(default_factory=dict)  # the loops that have a variable as their counter
 
     def counting(self, var: Var, site: Site) -> For | None:
-        """The loop around a site that has a name as its counter, if the name has no other meaning in its body."""
+        """The enclosing loop whose counter a variable is, if the loop body does not assign the variable."""
         if var in self.definitions or var in self.params:
             return None
         counted = self.counted.get(var, ())
@@ -141,7 +139,7 @@ def _block(
 
 
 def escapes(block: Block) -> bool:
-    """Whether the end of a block is never reached."""
+    """Whether the end of a block is unreachable."""
     if not block:
         return False
     match block[-1]:
