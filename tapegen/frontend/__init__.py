@@ -1,4 +1,4 @@
-"""From a Python function and argument types to the program form, by abstract interpretation of the syntax tree.
+"""Frontend: lowers a Python function for given argument types to IR, by abstract interpretation of its syntax tree.
 
 * `lower` - the entry points: `lower_function`, `lower_call`
 * `source` - from a function object to a checked syntax tree
@@ -10,6 +10,6 @@
 * `templates` - functions lowered as Python source that is inlined in their place
 * `mutation` - objects of the caller that a program writes
 
-Lowering runs once for one set of argument types.  What is known while compiling (structures, options, callees,
-closures) is resolved on the way; what is not becomes a statement of the program.
+Lowering runs once for one set of argument types.  It resolves what is known at compile time (structures, options,
+callees, closures); everything else becomes a statement of the program.
 """

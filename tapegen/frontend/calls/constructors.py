@@ -1,4 +1,4 @@
-"""Calls of classes: named tuples, dataclasses and simple classes."""
+"""Constructors: calls of named tuples, dataclasses and simple classes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _member(cx: Context, cls: type[enum.Enum], value: Any) -> StaticValue:
 
 
 def _check_made_plainly(cx: Context, cls: type) -> None:
-    """Refuse a class that decides itself what a call of it gives."""
+    """Refuse a class that customizes construction (`__new__`, metaclass)."""
     owner = next(base for base in cls.__mro__ if "__new__" in vars(base))
     if isinstance(class_member(cx, cls, "__new__"), staticmethod) and "_fields" not in vars(owner):
         raise cx.refusal(

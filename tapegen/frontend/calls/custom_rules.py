@@ -1,4 +1,4 @@
-"""Functions of the user that have derivative rules of their own: called as they are, never written out here."""
+"""User-defined derivative rules: functions that have one are called as they are, never inlined."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PACKAGES = frozenset({"tapegen", "builtins"})
 
 
 def own_rule(func: Any) -> Rule | None:
-    """The rule that a user has given to a function that is not of a library."""
+    """The rule that a user has registered for a function outside of libraries."""
     if is_library(func) or str(getattr(func, "__module__", "")).partition(".")[0] in _PACKAGES:
         return None
     return None if isinstance(func, MethodDescriptorType) else rule_of(func)
@@ -41,7 +41,7 @@ def call_own(
 ) -> Any:
     """A call of a function with a rule, which is one operation of the program.
 
-    `probe` lowers a Python function apart, and gives the context with what it has read of globals.
+    `probe` lowers a Python function separately, and returns the context, which has recorded the globals read.
     """
     func = plain(func)
     name = callable_text(func)
@@ -78,7 +78,7 @@ def call_own(
 
 
 def _note_body(cx: Context, name: str, body: FunctionType) -> None:
-    """The numbers that the body of a rule reads of its globals are constants of the text; arrays cannot be."""
+    """Scalar globals that the body of a rule reads become constants of the text; arrays cannot."""
     getters = {key: partial(body.__globals__.get, key) for key in body.__code__.co_names if key in body.__globals__}
     cells = zip(body.__code__.co_freevars, body.__closure__ or (), strict=True)
     getters |= {key: partial(getattr, cell, "cell_contents") for key, cell in cells}
@@ -101,7 +101,7 @@ def _result(type_: Type) -> Any:
 
 
 def _results(body: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> dict[str, Any]:
-    """What the body of a rule is given besides the arguments: results, their cotangents, tangents of arguments."""
+    """The values that the body of a rule takes besides the arguments: results, cotangents, tangents of arguments."""
     parameters = signature_of(body).parameters
     tangents = {f"{name}_dot": value for name, value in (*zip(parameters, args, strict=False), *kwargs.items())}
     given = {"out": out, "out_bar": out, **tangents}
@@ -115,13 +115,13 @@ def _note_text(
     kwargs: Mapping[str, Any],
     probe: Probe,
 ) -> None:
-    """What the text of a Python function has read of its globals, so that a program may write the text out."""
-    if not isinstance(func, FunctionType) or func in cx.read_for:  # the body of a rule may call its function
+    """Record the globals that a Python function reads, so that a program may print the text of the function."""
+    if not isinstance(func, FunctionType) or func in cx.read_for:  # the body of a rule may call the function itself
         return
     try:
         read = probe(func, args, kwargs)
     except TapegenError:
-        return  # it runs as it is
+        return  # it is called as it is
     cx.guards.update({key: guard for key, guard in read.guards.items() if key not in cx.guards})
     for module, found in read.library.values():
         cx.library.setdefault(id(module), (module, {}))[1].update(found)

@@ -1,10 +1,10 @@
-"""What calls of special-cased functions and methods mean, and which parameters are understood of each.
+"""Handlers of special-cased functions and methods, and the parameters that each supports.
 
 A handler states its parameters as a `def` does, and the arguments of a call are bound to them, by position and by name,
-before the handler sees them: `handles(sum, takes="iterable, /, start=0")`.  It gets those that stand by position up to
-the last one that is given, with the declared default in each gap, and by name those that have names only.  What it does
-not declare is refused here and nowhere else.  A handler that hands all its arguments on to another call, which binds
-them itself, declares `PASSED_ON`.
+before the handler sees them: `handles(sum, takes="iterable, /, start=0")`.  It gets positional arguments up to the
+last one that is given, with declared defaults in the gaps, and keyword-only arguments by name.  Undeclared arguments
+are refused here and nowhere else.  A handler that passes all its arguments on to another call, which binds them
+itself, declares `PASSED_ON`.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from tapegen.frontend.values.pytree import StaticValue
 Handler = Callable[[Context, list[Any], dict[str, Any], str | None], Any]
 
 PASSED_ON = None
-"""Instead of parameters: all arguments are handed on."""
+"""Instead of parameters: all arguments are passed on unbound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """A handler, and the parameters that it understands; None where it hands all arguments on.
+    """A handler, and the parameters that it supports; None where it passes all arguments on.
 
     Attributes
     ----------
     handler : callable
-        Takes the context, arguments by position, arguments by name and the name that the result gets.
+        Takes the context, positional arguments, keyword arguments and the name of the result.
     parameters : inspect.Signature or None
-        Those of a method without its receiver, which comes first.
+        Those of a method, without its receiver, which comes first.
     """
 
     handler: Handler
     parameters: inspect.Signature | None
 
     def call(self, cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-        """What a call of a function gives."""
+        """The value of a call of a function."""
         if self.parameters is not None:
             try:
                 args, kwargs = _by_parameter(self.parameters.bind(*args, **kwargs))
@@ -50,7 +50,7 @@ class Handled:
         return self.handler(cx, args, kwargs, hint)
 
     def call_method(self, cx: Context, name: str, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-        """What a call of a method gives; its receiver is the first argument."""
+        """The value of a call of a method; its receiver is the first argument."""
         if self.parameters is not None:
             receiver = args[0]
             try:
@@ -66,7 +66,7 @@ METHODS: dict[tuple[str, str], Handled] = {}
 
 
 def handles(*funcs: Any, takes: str | inspect.Signature | None) -> Callable[[Handler], Handler]:
-    """Register what a call of a function means, and the parameters that are understood of it."""
+    """Register the handler of a function, and the parameters that it supports."""
 
     def register(handler: Handler) -> Handler:
         assert not HANDLERS.keys() & set(funcs), "a function has one meaning"
@@ -77,7 +77,7 @@ def handles(*funcs: Any, takes: str | inspect.Signature | None) -> Callable[[Han
 
 
 def method(kind: str, name: str, *, takes: str | None) -> Callable[[Handler], Handler]:
-    """Register what a method means; the receiver comes as the first argument, and `takes` says which others may."""
+    """Register the handler of a method; the receiver is the first argument, `takes` declares the others."""
 
     def register(handler: Handler) -> Handler:
         METHODS[kind, name] = Handled(handler, _signature(takes))
@@ -87,12 +87,12 @@ def method(kind: str, name: str, *, takes: str | None) -> Callable[[Handler], Ha
 
 
 def has_method(kind: str, name: str) -> bool:
-    """Whether a method of a kind of value has a meaning."""
+    """Whether a method of a kind of value has a handler."""
     return (kind, name) in METHODS
 
 
 def handled(func: Any) -> Handled | None:
-    """What a call of a function means, if it is special."""
+    """The handler of a function, if it has one."""
     try:
         return HANDLERS.get(func)
     except TypeError:  # unhashable
@@ -104,7 +104,7 @@ def _signature(takes: str | inspect.Signature | None) -> inspect.Signature | Non
 
 
 def _by_parameter(bound: inspect.BoundArguments) -> tuple[list[Any], dict[str, Any]]:
-    """Arguments that stand by position, without a gap, and those that have names only."""
+    """Positional arguments without gaps, and keyword-only arguments."""
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     waiting: list[Any] = []  # defaults of parameters that are not given, unless a later one is
@@ -125,7 +125,7 @@ def _by_parameter(bound: inspect.BoundArguments) -> tuple[list[Any], dict[str, A
 
 
 def _refuse(cx: Context, func: Any, shown: str, args: list[Any], kwargs: dict[str, Any], error: TypeError) -> None:
-    """The error of Python where the function does not have such parameters either; else what is not understood."""
+    """Raise Python's own error for parameters that the function lacks; else refuse unsupported ones."""
     try:
         inspect.signature(func).bind(*args, **kwargs)
     except ValueError:  # compiled, without a signature

@@ -1,4 +1,4 @@
-"""Python functions, written out in the place of their calls: frames, arguments, how often."""
+"""Inlining of Python functions at their calls: frames, argument binding, recursion limits."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from tapegen.ir.nodes import Call, Tuple, Var
 from tapegen.ir.types import INT, Array
 
 MOST_WRITTEN_OUT = 60
-"""Calls of a recursive function that are written out; more of them call it by its name."""
+"""Calls of a recursive function that are inlined; beyond that it becomes a routine."""
 
 DEEPEST = 150
-"""Calls inside itself that are written out of a function that cannot be called by its name."""
+"""Nested recursive calls that are inlined of a function that cannot become a routine."""
 
 
 @functools.cache
@@ -57,7 +57,7 @@ def _lent_names(node: Any) -> frozenset[str]:
 
 def function_frame(cx: Context, func: FunctionType, *, manager: bool = False) -> Frame:
     """The frame of a call of a plain Python function, or of the generator of a context manager."""
-    parsed = parse_function(func, manager=manager)  # what a decorator made is called as what it is
+    parsed = parse_function(func, manager=manager)  # a function made by a decorator is called as it is
     cx.sources.setdefault(func)
     tree = parsed.tree
     boxed = parsed.locals & _lent_names(tree)
@@ -65,14 +65,14 @@ def function_frame(cx: Context, func: FunctionType, *, manager: bool = False) ->
 
 
 def inline_function(cx: Context, func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Write the body of a function in the place of its call; that of a generator function waits for a consumer."""
+    """Inline the body of a function at its call; that of a generator function is inlined at its consumer."""
     if func.__code__.co_flags & inspect.CO_GENERATOR:
         return generator_of(cx, StaticValue(func), args, dict(kwargs))
     return _written_out(cx, func, args, kwargs)
 
 
 def collect_items(cx: Context, func: FunctionType | Closure, args: Struct, kwargs: Struct) -> Any:
-    """The list of what a generator yields."""
+    """The list of the items that a generator yields."""
     named = dict(zip(kwargs.keys, kwargs.children, strict=True))
     if isinstance(func, Closure):
         return _inline_closure(cx, func, args.children, named)
@@ -101,19 +101,19 @@ def _written_out(cx: Context, func: FunctionType, args: Sequence[Any], kwargs: M
 
 
 def inline_manager(cx: Context, func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Write out what a generator does before its `yield`: what it yields, and a function of what stands behind."""
+    """Inline a generator up to its `yield`: the value yielded, and a function of the rest."""
     frame = function_frame(cx, func, manager=True)
     return _inline(cx, frame, func, bind(cx, frame.parsed.signature, func, args, kwargs))
 
 
 def is_of_python(func: FunctionType) -> bool:
-    """Whether a function belongs to Python's own library, whose text is no business of the user's."""
-    module = func.__module__ or ""  # exec with names of its own makes functions without a module
+    """Whether a function belongs to Python's own library, so that errors do not point into it."""
+    module = func.__module__ or ""  # functions made by exec with its own globals have no module
     return module.partition(".")[0] in sys.stdlib_module_names and module != "__main__"
 
 
 def _refused_inside(cx: Context, func: FunctionType, error: TapegenError) -> TapegenError:
-    """A refusal inside of a function of Python's own library, told at its call."""
+    """A refusal inside a function of Python's own library, reported at its call."""
     return cx.refusal(
         type(error),
         f"'{func.__module__}.{func.__qualname__}' cannot be followed: {error.reason}",
@@ -220,7 +220,7 @@ def _inline(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any])
     node, signature = frame.node, _signature_of(cx, values)
     outer_frame, outer_node, outer_origin, outer_fixed = cx.frame, cx.node, cx.origin, cx.fixed_origin
     cx.frame = frame
-    cx.fixed_origin |= builtin_functions.is_own(frame.parsed.file)  # what it does belongs to the user's statement
+    cx.fixed_origin |= builtin_functions.is_own(frame.parsed.file)  # its statements belong to the user's statement
     cx.calls.append((identity, signature))
     open_tries = cx.open_tries
     try:
@@ -228,7 +228,7 @@ def _inline(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any])
         for name, value in values.items():
             put_name(cx, name, value if isinstance(value, StaticValue) else named(cx, frame, name, value))
         result = run_body(cx, body_of(node))
-        cx.open_tries = open_tries  # a 'return' under 'with' has closed what it left
+        cx.open_tries = open_tries  # a 'return' inside 'with' has closed the contexts that it exits
     finally:
         cx.calls.pop()
         cx.frame, cx.node, cx.origin, cx.fixed_origin = outer_frame, outer_node, outer_origin, outer_fixed
@@ -247,7 +247,7 @@ def _makes_functions(node: Any) -> bool:
 
 
 def _signature_of(cx: Context, values: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What a call knows of its arguments: two calls that know the same take the same paths."""
+    """The known facts about the arguments of a call: calls with equal facts take equal paths."""
     return tuple(_knowledge(cx, value) for value in values.values())
 
 
@@ -264,7 +264,7 @@ def _knowledge(cx: Context, value: Any) -> Any:
 
 
 def _check_recursion(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any]) -> None:
-    """Call a function by its name where writing it out would not end, or not soon; where that is refused, say so."""
+    """Make a function a routine where inlining would not end, or not soon; refuse if it cannot be one."""
     cx.inlined[identity] += 1
     active = [known for other, known in cx.calls if other is identity]
     refused = cx.recursion.refused.get(identity)

@@ -1,4 +1,4 @@
-"""Calls of library functions: which arguments must be known, which become arrays, and whether there is a rule."""
+"""Library calls: argument normalization (static arguments, conversion to arrays), and lookup of the rule."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _STATIC_NAMES = frozenset(
     "return_index return_inverse return_counts return_indices assume_unique rowvar bias ddof density full increasing "
     "include_initial equal_nan sorted trans type".split()
 )
-"""Parameters whose values decide about types or about the code that is generated."""
+"""Parameters that must be compile-time constants, as they determine types or the generated code."""
 _STATIC_COUNTS = {
     np.diff: "n",
     np.linalg.matrix_power: "n",
@@ -63,18 +63,18 @@ HOW: dict[Any, dict[str, frozenset[Any] | None]] = {
     np.sort: {"kind": _SORTS, "stable": frozenset({None, False, True})},
     np.partition: {"kind": frozenset({"introselect"})},
 }
-"""Keywords that say how a result is computed, and not which, with their values (None: any)."""
+"""Keywords that affect how a result is computed, not its value, with accepted values (None: any)."""
 _HOW_ANYWHERE: dict[str, frozenset[Any] | None] = {
     "workers": frozenset({None, -1, *range(1, 65)}),
-    "subok": None,  # arrays of subclasses are not followed
+    "subok": None,  # subclasses of arrays are not supported
     "plan": frozenset({None}),
     "like": frozenset({None}),
     "device": frozenset({None, "cpu"}),
     **dict.fromkeys(("overwrite_x", "overwrite_input", "overwrite_a", "overwrite_b"), frozenset({False})),
 }
-"""The same of every function that has such a parameter."""
+"""The same, for every function that has such a parameter."""
 SECOND_NAMES: dict[Any, dict[str, str]] = {np.clip: {"min": "a_min", "max": "a_max"}}
-"""Second names of parameters."""
+"""Aliases of parameters."""
 _SEQUENCES = frozenset(
     {"arrays", "tup", "object", "xi", "shape", "new_shape", "reps", "choicelist", "condlist", "choices", "l_and_u"}
 )
@@ -82,9 +82,9 @@ _SEQUENCES = frozenset(
 _OF_ARRAYS = frozenset({"arrays", "tup", "condlist", "choicelist"})
 """Parameters that take a sequence of arrays: a list among its items becomes an array."""
 _ANY_NUMBER = frozenset({np.meshgrid, np.broadcast_arrays, np.einsum, np.atleast_1d, np.atleast_2d, np.atleast_3d})
-"""Functions of any number of arrays, of which none is a parameter with a name."""
+"""Functions of any number of arrays, without named parameters."""
 _SHAPES = frozenset({"shape", "new_shape", "newshape", "reps"})
-"""Sequences whose lengths decide about the number of axes of the result."""
+"""Sequences whose lengths determine the rank of the result."""
 _KEPT = (
     _SEQUENCES
     | _STATIC_NAMES
@@ -141,7 +141,7 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         args += [kwargs.pop("a_min", StaticValue(None)), kwargs.pop("a_max", StaticValue(None))]
     names = _names_of(func)
     while names[len(args) : len(args) + 1] and _is_operand(names[len(args)], kwargs):
-        args.append(kwargs.pop(names[len(args)]))  # later passes look for arrays and shapes by position
+        args.append(kwargs.pop(names[len(args)]))  # later passes expect arrays and shapes by position
     other = "array" if func in _ANY_NUMBER else ""
     args = [_prepared(cx, func, names[k] if k < len(names) else other, arg) for k, arg in enumerate(args)]
     kwargs = {name: _prepared(cx, func, name, value) for name, value in kwargs.items()}
@@ -152,7 +152,7 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
 
 
 def _refuse_overwriting(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
-    """`overwrite_a=True` leaves in an argument what the library happens to put there."""
+    """Refuse `overwrite_a=True`, which leaves unspecified contents in an argument."""
     for name, value in (*zip(_names_of(func), args), *kwargs.items()):
         if name.startswith("overwrite_") and known_value(value) is not False:
             raise cx.refusal(
@@ -161,7 +161,7 @@ def _refuse_overwriting(cx: Context, func: Any, args: list[Any], kwargs: dict[st
 
 
 def _outputs_by_name(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict]:
-    """`np.sum(x, 0, None, out)`: the array for the result, and what follows on it, by name; None is left away."""
+    """`np.sum(x, 0, None, out)`: turn `out` and later positional arguments into keywords, and drop None."""
     if isinstance(func, np.ufunc):
         given = args[func.nin :]
         if given:
@@ -186,7 +186,7 @@ def _is_array(value: Any) -> bool:
 
 @functools.cache
 def _is_how(func: Any, name: str, value: Any) -> bool:
-    """Whether a keyword says only how the result is computed."""
+    """Whether a keyword affects only how the result is computed."""
     table = HOW.get(func, {})
     if name not in table:
         table = _HOW_ANYWHERE
@@ -216,7 +216,7 @@ def _names_of(func: Any) -> tuple[str, ...]:
 
 
 def _prepared(cx: Context, func: Any, name: str, value: Any) -> Any:
-    """An argument as the function gets it."""
+    """An argument in the form in which the function takes it."""
     value = _rows_as_arrays(cx, value)
     if name in _STATIC_NAMES or _STATIC_COUNTS.get(func) == name:
         known = static(cx, value, f"'{name}' of {callable_text(func)}")
@@ -246,7 +246,7 @@ def _prepared(cx: Context, func: Any, name: str, value: Any) -> Any:
 
 
 def _rows_as_arrays(cx: Context, value: Any) -> Any:
-    """A list of lists that grow, as a list of arrays."""
+    """A list of growing lists, as a list of arrays."""
     content = struct_of(cx, value)
     if content is None or content.kind not in ("tuple", "list"):
         return value
@@ -282,7 +282,7 @@ _FOLDS = {
     "accumulate": ("array", "axis", "dtype", "out"),
     "reduceat": ("array", "indices", "axis", "dtype", "out"),
 }
-"""Parameters of the methods that apply a ufunc again and again."""
+"""Parameters of ufunc methods."""
 
 
 def _ufunc_method(
@@ -303,8 +303,8 @@ def _ufunc_method(
 
 
 def _folded(cx: Context, ufunc: np.ufunc, name: str, named: dict[str, Any], hint: str | None) -> Any:
-    """`reduce`, `accumulate` and `reduceat`: as the function that does the same, else written out."""
-    named.setdefault("axis", StaticValue(0))  # a ufunc reduces the first axis, its function all of them
+    """`reduce`, `accumulate` and `reduceat`: as the equivalent function, else inlined from a template."""
+    named.setdefault("axis", StaticValue(0))  # by default a ufunc reduces the first axis, the function all of them
     array = named.pop("array")
     table = {"reduce": _REDUCTIONS, "accumulate": _SCANS}.get(name, {})
     if "dtype" in named and (ufunc not in table or table[ufunc] not in _OF_DTYPE):
@@ -342,7 +342,7 @@ def _as_array(cx: Context, value: Any) -> Any:
 
 
 def _in_dtype_of(cx: Context, ufunc: np.ufunc, value: Any) -> Any:
-    """An array in the dtype in which a ufunc keeps what it has so far: truth values, floats as quotients."""
+    """An array in the dtype in which a ufunc accumulates: bool for logical functions, float for quotients."""
     array = _as_array(cx, value)
     type_ = type_of(array)
     if not isinstance(type_, Array):
@@ -364,7 +364,7 @@ _IDENTITIES: dict[Any, Any] = {
     **{np.sum: 0.0, np.prod: 1.0, np.any: False, np.all: True},
     **dict.fromkeys((np.nansum, np.nanprod, np.nanmean, np.nanvar, np.nanstd), np.nan),
 }
-"""What stands in a reduction for an element that is left out."""
+"""The value that replaces a masked-out element in a reduction."""
 _JOINED: dict[Any, Any] = {
     np.sum: np.add,
     np.prod: np.multiply,
@@ -377,20 +377,20 @@ _JOINED: dict[Any, Any] = {
     np.nanmax: np.fmax,
     np.nanmin: np.fmin,
 }
-"""How an initial value is put to the result of a reduction."""
+"""How an initial value is combined with the result of a reduction."""
 _EXTREMES = frozenset({np.max, np.min, np.nanmax, np.nanmin})
-"""Those that have no value of no elements."""
+"""Reductions that have no value for empty arrays."""
 _AVERAGES: dict[Any, Any] = {
     np.mean: ufunc_methods.mean_where,
     np.var: ufunc_methods.var_where,
     np.std: ufunc_methods.std_where,
 }
 _TOLD = frozenset({np.trace, np.linalg.trace, np.concatenate, np.stack, np.vstack, np.hstack, np.einsum})
-"""Functions that convert their arguments to the dtype that they are told."""
+"""Functions that convert their arguments to a given dtype."""
 
 
 def _partly(cx: Context, func: np.ufunc, args: list[Any], kwargs: dict[str, Any], where: Any, hint: str | None) -> Any:
-    """`np.sqrt(x, where=..., out=y)`: elsewhere the array keeps what it holds."""
+    """`np.sqrt(x, where=..., out=y)`: elsewhere the array keeps its elements."""
     out = kwargs.pop("out", None)
     if not isinstance(out, Leaf) or not isinstance(out.type, Array):
         raise cx.refusal(
@@ -407,7 +407,7 @@ def _partly(cx: Context, func: np.ufunc, args: list[Any], kwargs: dict[str, Any]
 def _some(
     cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any], where: Any, initial: Any, hint: str | None
 ) -> Any:
-    """A reduction of the elements where a mask holds, from an initial value on."""
+    """A reduction of the elements where a mask holds, starting from an initial value."""
     out = kwargs.pop("out", None)
     result = _some_of(cx, func, args, kwargs, where, initial, hint if out is None else None)
     return result if out is None else write_result(cx, func, out, result, args)
@@ -472,7 +472,7 @@ def _told_dtype(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any])
 
 
 def _cast(cx: Context, func: np.ufunc, args: list[Any], dtype: Any, casting: Any) -> list[Any]:
-    """The operands of a ufunc in the dtype that it is told to compute in, where its rule of casting allows that."""
+    """The operands of a ufunc, converted to the requested dtype where its casting rule allows that."""
     args = [_as_array(cx, arg) for arg in args]
     known = static(cx, dtype, "the dtype")
     given: list[Any] = []
@@ -492,7 +492,7 @@ def _cast(cx: Context, func: np.ufunc, args: list[Any], dtype: Any, casting: Any
 
 
 def _converted(cx: Context, value: Any, dtype: Any) -> Any:
-    """An operand in the dtype that a ufunc is told to compute in."""
+    """An operand, converted to the dtype in which a ufunc computes."""
     known = static(cx, dtype, "the dtype")
     if known is None:
         return value

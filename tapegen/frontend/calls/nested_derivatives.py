@@ -1,7 +1,7 @@
-"""Derivatives taken inside a program: `tg.grad(f)(x)`, `f.value_and_grad(x)`, `tg.jvp(f, primals, tangents)`.
+"""Nested derivatives, taken inside a program: `tg.grad(f)(x)`, `f.value_and_grad(x)`, `tg.jvp(f, x, x_dot)`.
 
-The function is lowered into a block of its own, the pipeline derives that, and the derived text is written out in the
-place of the call, like any other Python function.  So derivatives nest to any depth.
+The function is outlined, the pipeline derives the outlined program, and the derived text is inlined at the call like
+any other Python function.  So derivatives nest to any depth.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Pullback:
     program : Program
         The program, whose arguments are as they were.
     wrt : object
-        Where its gradients go.
+        The arguments that its gradients belong to.
     drawn : tuple of Expr
-        Its generators as they were: a pullback runs the program again, and must draw the same.
+        Copies of its generators in their original state: a pullback reruns the program with the same draws.
     """
 
     program: Program
@@ -59,11 +59,11 @@ class Linear:
     Attributes
     ----------
     program : Program
-        The program, whose arguments are as they were; of all arguments that have tangents.
+        The program with its original arguments; differentiated by all arguments that have tangents.
     count : int
         How many arguments the function has.
     drawn : tuple of Expr
-        Its generators as they were.
+        Copies of its generators in their original state.
     """
 
     program: Program
@@ -72,13 +72,13 @@ class Linear:
 
 
 def is_objective(type_: Any) -> bool:
-    """Whether a result of this type has a gradient: one real number."""
+    """Whether a result of this type has a gradient: a real scalar."""
     if not is_floating(type_) or is_complex(type_) or isinstance(type_, ListOf):
         return False
     return isinstance(type_, Scalar) or (isinstance(type_, Array) and type_.rank == 0)
 
 
-_BUILD_OPTIONS = frozenset({"backend", "boundscheck", "fastmath"})  # those of the function around hold
+_BUILD_OPTIONS = frozenset({"backend", "boundscheck", "fastmath"})  # those of the enclosing function apply
 
 
 # ---- calls -----------------------------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def marked_call(cx: Context, func: Any, mark: Mark, args: list[Any], kwargs: dic
 
 
 def _with_options(derivative: Derivative, method: Any) -> Derivative:
-    """A derivative as the object of a marked method makes it."""
+    """A derivative with the options of the object of a marked method."""
     owner = getattr(method, "__self__", None)
     mode, holomorphic = getattr(owner, "mode", None), getattr(owner, "holomorphic", False)
     return dataclasses.replace(derivative, mode=mode, holomorphic=holomorphic)
@@ -163,7 +163,7 @@ def _static_wrt(cx: Context, value: Any) -> Any:
 
 
 def derivative_call(cx: Context, derivative: Derivative, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """`tg.grad(f)(*args)` and its kin."""
+    """`tg.grad(f)(*args)` and similar calls."""
     kind, wrt = derivative.mark.kind, derivative.wrt
     if kind == "jvp":
         return _jvp(cx, derivative, args, kwargs)
@@ -194,7 +194,7 @@ def derivative_call(cx: Context, derivative: Derivative, args: list[Any], kwargs
     else:
         active = tuple(k == objective.index for k in range(len(program.values)))
         seeds = [StaticValue(1.0)]
-        if isinstance(program.values[objective.index].type, Array):  # one number, in an array without axes
+        if isinstance(program.values[objective.index].type, Array):  # a scalar in a zero-dimensional array
             seeds = [emit_call(cx, np.array, (StaticValue(1.0),))]
     value, gradient = _reversed(cx, program, active, seeds, several, stores=True)
     if kind == "value_and_grad":
@@ -242,7 +242,7 @@ def pullback_call(cx: Context, pullback: Pullback, args: list[Any], kwargs: dict
 
 @contextmanager
 def _again(cx: Context, program: Program, drawn: tuple[Expr, ...]) -> Iterator[Program]:
-    """A program whose arguments are kept, for one more run that draws what it drew."""
+    """A program with saved arguments, for a rerun with the same draws."""
     if any(isinstance(stmt, Store) for stmt in traversal.statements(program.function.body)):
         program = dataclasses.replace(program, given=tuple(_held(cx, expr) for expr in program.given))
     now = _twins(cx, program)
@@ -252,12 +252,12 @@ def _again(cx: Context, program: Program, drawn: tuple[Expr, ...]) -> Iterator[P
 
 
 def _twins(cx: Context, program: Program) -> tuple[Expr, ...]:
-    """The generators that a program draws from, as they are now."""
+    """Copies of the generators that a program draws from, in their current state."""
     return tuple(twin(cx, expr).expr for expr in program.generators)
 
 
 def _draw_as(cx: Context, program: Program, others: Sequence[Expr]) -> None:
-    """Let the generators of a program draw what others would draw next."""
+    """Set the generators of a program to the states of others."""
     for expr, other in zip(program.generators, others, strict=True):
         draw_as(cx, expr, other)
 
@@ -284,7 +284,7 @@ def _jvp(cx: Context, derivative: Derivative, args: list[Any], kwargs: dict[str,
 
 
 def _pushed(cx: Context, program: Program, tangents: Mapping[int, Any], *, stores: bool = False) -> tuple[Any, Any]:
-    """Value of a program, written out, and the tangent of its objective for those of arguments at some places."""
+    """Inline a program with tangents of some arguments: its value, and the tangent of its objective."""
     dots: dict[Var, Any] = {}
     for place, tangent in tangents.items():
         for leaf, dot in matched(cx, program.chosen[place], tangent):
@@ -301,7 +301,7 @@ def _pushed(cx: Context, program: Program, tangents: Mapping[int, Any], *, store
 
 
 def _with_function(cx: Context, derivative: Derivative, value: Any, second: Any) -> Any:
-    """The value and what belongs to it; what else the function returns comes last."""
+    """The value with its derivative; auxiliary results of the function come last."""
     if not derivative.has_aux:
         return tuple_of((value, second))
     objective, aux = export(cx, value).children
@@ -319,7 +319,7 @@ def _linearized(cx: Context, derivative: Derivative, primals: list[Any]) -> Any:
 
 
 def _has_tangent(value: Any) -> bool:
-    """Whether an argument can have one: floats, and no arrays of integers beside them."""
+    """Whether an argument can have a tangent: it contains floats, and no integer arrays."""
     types = [leaf.type for leaf in leaves_of(value) if isinstance(leaf, Leaf)]
     if any(isinstance(type_, Array | ListOf) and not is_floating(type_) for type_ in types):
         return False
@@ -351,7 +351,7 @@ def linear_call(cx: Context, linear: Linear, args: list[Any], kwargs: dict[str, 
 
 
 def _place(cx: Context, func: Any, item: Any, args: Sequence[Any]) -> int | str:
-    """Where an argument of `wrt` stands in a call: its position, or its keyword."""
+    """The position or keyword of an argument of `wrt` in a call."""
     names = _parameters(cx, func)
     if isinstance(item, str):
         if item not in names:
@@ -378,7 +378,7 @@ def _reversed(
     *,
     stores: bool = False,
 ) -> tuple[Any, Any]:
-    """Value and gradient of a program, written out; with `stores`, what it changes is changed."""
+    """Inline value and gradient of a program; with `stores`, its side effects are applied."""
     wrt = tuple(program.wrt.values())
     text = program.pipeline.reverse(program.function, wrt, active, cx.modules)
     values = _written_out(cx, text, [*map(Leaf, program.given), *seeds])
@@ -391,7 +391,7 @@ def _reversed(
 
 
 def _written_out(cx: Context, text: Any, args: list[Any]) -> list[Any]:
-    """Inline a derived text at the place of the call; refusals point at the call."""
+    """Inline a derived text at the call; refusals point at the call."""
     origin, fixed = cx.origin, cx.fixed_origin
     cx.fixed_origin = True
     start = len(cx.builder.items)
@@ -422,9 +422,9 @@ def _gradient(cx: Context, template: Any, program: Program, found: dict[Var, Any
 
 
 def _of_kind(cx: Context, value: Any, var: Var) -> Any:
-    """A gradient by a number of Python is one, as the calls outside of differentiated functions return it.
+    """A gradient by a Python scalar is a Python scalar, as in calls outside of differentiated functions.
 
-    Where the call is all there is to a function - `tg.grad(f)` that is differentiated again - its caller sees to that.
+    Where the call is the whole function - `tg.grad(f)` that is differentiated again - its caller does this conversion.
     """
     type_ = var.type
     if not isinstance(type_, Scalar) or not type_.python or not isinstance(value, Leaf):
@@ -438,7 +438,7 @@ def _of_kind(cx: Context, value: Any, var: Var) -> Any:
 
 
 def _held(cx: Context, expr: Expr) -> Expr:
-    """An argument as it is now: a pullback may run after its array has changed."""
+    """A saved copy of an argument: a pullback may run after its array has changed."""
     if isinstance(expr.type, Array):
         return cx.assign("held", builders.copy(expr))
     return expr

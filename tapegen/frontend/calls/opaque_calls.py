@@ -1,7 +1,7 @@
-"""Functions that are neither known nor written out: called as they are on values without a derivative.
+"""Opaque (foreign) calls: functions that have no rule and are not inlined run as they are, on inactive values.
 
-Where all arguments are known when compiling (integer arguments of the program become so) the call is made before the
-program runs, once for each run, and its result is an argument: so it needs no compiled form.
+Where all arguments are known at compile time (integer arguments of the program become static for it), the call runs at
+entry, once per call of the program, and its result is a hidden argument: so it needs no compiled form.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OTHER_EACH_TIME = frozenset(
 )
 
 _SEEDS = frozenset({"random_state", "rng", "seed"})
-"""Names under which functions of scipy take generators."""
+"""Parameters of scipy functions that take generators."""
 
 
 def call_foreign(
@@ -47,14 +47,14 @@ def call_foreign(
     try:
         if not any(map(_is_function, (*args, *kwargs.values()))):
             return _operation(cx, func, args, kwargs, hint)
-    except (TapegenError, TypeError):  # the reason of the refusal says more
+    except (TapegenError, TypeError):  # the refusal gives the better reason
         pass
     raise cx.refusal(MissingRule, f"{callable_text(func)} is not differentiated: {refusal.reason}", refusal.advice)
 
 
 def _refuse_hidden_draws(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Refuse a library function that draws random numbers, unless it is given a seed: then they depend on it alone."""
-    if not inspect.isroutine(func):  # making a distribution draws nothing
+    """Refuse a library function that draws random numbers, unless it is given a seed, which determines them."""
+    if not inspect.isroutine(func):  # creating a distribution draws nothing
         return
     try:
         signature = inspect.signature(func)
@@ -81,7 +81,7 @@ def _is_function(value: Any) -> bool:
 def _operation(
     cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], hint: str | None
 ) -> Any:
-    """A call that stays as it is."""
+    """A call that is emitted as it is."""
     type_ = call_type(cx, func, tuple(args), dict(kwargs))
     items = type_.items if isinstance(type_, TupleOf) else (type_,)
     types = [arg_type(cx, arg, True) for arg in args]
@@ -97,7 +97,7 @@ def _operation(
 
 
 def call_opaque(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """A call of anything else whose arguments are all known; None where it cannot be made before the program runs."""
+    """A call of anything else whose arguments are all known; None where it cannot run at entry."""
     if isinstance(getattr(func, "__self__", None), (str, bytes, frozenset, range)):  # it depends on nothing else
         return call_at_entry(cx, func, args, kwargs)
     module = getattr(func, "__module__", None) or type(getattr(func, "__self__", None)).__module__
@@ -107,7 +107,7 @@ def call_opaque(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwar
 
 
 def call_at_entry(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """The result of a call whose arguments are all known when compiling, else None."""
+    """The result of a call that runs at entry, as all arguments are known at compile time; else None."""
     values = [_known(cx, arg) for arg in args]
     named = {name: _known(cx, value) for name, value in kwargs.items()}
     unknown = [
@@ -131,13 +131,13 @@ def call_at_entry(cx: Context, func: Callable[..., Any], args: Sequence[Any], kw
     except Exception:
         return None  # it raises when the program runs, or is refused
     if given != (repr(values), repr(named)):
-        return None  # what it changes are copies, which nobody sees
+        return None  # it would change copies, which are then lost
     name = getattr(func, "__name__", "result")
     return _fresh(cx, computed(cx, value, getter, name, ("call", func, *given)))
 
 
 def _fresh(cx: Context, value: Any) -> Any:
-    """Every call makes new arrays, which the program may write into."""
+    """A copy of the arrays for every call, as the program may write into them."""
     if isinstance(value, Leaf) and isinstance(value.type, Array):
         return emit_call(cx, np.copy, (value,))
     if isinstance(value, Struct):
@@ -157,7 +157,7 @@ def _known(cx: Context, value: Any) -> Any:
 
 
 def _is_argument(cx: Context, value: Any) -> bool:
-    """Whether an integer is computed from integer arguments of the program alone."""
+    """Whether an integer depends only on integer arguments of the program."""
     if not isinstance(value, Leaf) or not is_int(value):
         return False
     sources = cx.int_sources(expr_of(cx, value))

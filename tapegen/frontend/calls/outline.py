@@ -1,4 +1,4 @@
-"""A call lowered into a program of its own, so that it can be derived."""
+"""Outlining: lowers a call into a separate program, which can be derived."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tapegen.ir.types import Array, ListOf, RandomGenerator, is_floating
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Derivative:
-    """The function that `tg.grad(f)` makes: `f` with what is asked of it."""
+    """The function that `tg.grad(f)` makes: `f` with the requested derivative."""
 
     mark: Mark
     func: Any
@@ -41,26 +41,26 @@ class Derivative:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """A call lowered into a program of its own.
+    """An outlined call.
 
     Attributes
     ----------
     function : Function
-        Its first parameters are the floating leaves of the chosen arguments, the others what else it reads.
+        Its first parameters are the floating leaves of the chosen arguments, the others all other values that it reads.
     given : tuple of Expr
-        What the parameters are in the surrounding program.
+        The values of the parameters in the surrounding program.
     output : object
         The structure of the result; its leaves are Slots.
     objective : object
-        What is differentiated of it: all, or with `has_aux` the first of two.
+        The part that is differentiated: all, or with `has_aux` the first of two.
     chosen : dict
-        Place of each argument of `wrt` to its abstract value, whose leaves are the parameters while lowering.
+        Position of each argument of `wrt` -> its abstract value, whose leaves are the parameters while lowering.
     wrt : dict
-        Parameter while lowering to the parameter of the program.
+        Parameter while lowering -> parameter of the program.
     pipeline : Pipeline
         Derives the program.
     changes : dict
-        Containers of the surrounding program that the call changes, by cell: what they hold afterwards.
+        Containers of the surrounding program that the call changes: cell -> contents afterwards.
     """
 
     function: Function
@@ -86,12 +86,12 @@ class Program:
 
     @property
     def generators(self) -> tuple[Expr, ...]:
-        """What it draws from, in the surrounding program."""
+        """The random generators that it draws from, in the surrounding program."""
         return tuple(expr for expr in self.given if isinstance(expr.type, RandomGenerator))
 
 
 def _parameters(cx: Context, func: Any) -> list[str]:
-    """The names of the arguments that a caller gives."""
+    """The names of the caller's arguments."""
     if isinstance(func, Bound):
         names = _parameters(cx, func.func)[len(func.args) :]
         return [name for name in names if name not in func.kwargs]
@@ -115,7 +115,7 @@ def outline_call(
     kwargs: dict[str, Any],
     places: Sequence[int | str],
 ) -> Program:
-    """Lower a call of a function into a program of its own; the leaves at `places` are its first parameters."""
+    """Outline a call of a function; the leaves at `places` are the first parameters of the program."""
     func = derivative.func
     given_args, given_kwargs = list(args), dict(kwargs)
     chosen: dict[int | str, Any] = {}
@@ -187,7 +187,7 @@ def _fresh(cx: Context, value: Any, params: dict[Var, Expr]) -> Any:
     var = cx.new_var(expr.name.partition("#")[0] if isinstance(expr, Var) else "x", expr.type)
     if isinstance(expr, Var) and expr in cx.shapes:
         cx.shapes[var] = cx.shapes[expr]
-    cx.definitions[var] = expr  # what must be known of it must be known of what is given
+    cx.definitions[var] = expr  # facts that are needed about the parameter come from its value
     params[var] = expr
     return Leaf(var)
 
@@ -203,7 +203,7 @@ def _name_of(func: Any) -> str:
 
 
 def _closed_over(body: Any, values: Sequence[Expr], known: set[Var], supply: NameSupply) -> tuple[list[Var], list[Var]]:
-    """What the program reads of the surrounding one: its new parameters, and what they are there."""
+    """The free variables of the program: its new parameters, and their values in the surrounding program."""
     others = {var: Var(supply.fresh(var.name.partition("#")[0]), var.type) for var in surroundings(body, values, known)}
     return list(others.values()), list(others)
 
@@ -228,7 +228,7 @@ def _check_stores(cx: Context, function: Function, given: Sequence[Expr]) -> Non
 
 
 def _written(body: Block) -> set[Var]:
-    """The arrays that statements store into, and all whose memory these may be part of."""
+    """The arrays that statements store into, and all arrays that they may alias."""
     sources: dict[Var, set[Var]] = {}
     written: set[Var] = set()
     for stmt in traversal.statements(body):

@@ -1,4 +1,4 @@
-"""The same draws once more: programs that are run several times for one derivative, and draw the same in every run."""
+"""Random replay: the same draws in each run of a program that runs several times for one derivative."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Function
 
 
 def made_once(cx: Context, call: Call, hint: str | None) -> Leaf:
-    """Make a call here, and nowhere else."""
+    """Emit a call with side effects, which runs exactly once."""
     var = cx.new_var(hint or TEMPORARY, call.type)
     cx.emit(Assign((var,), call, cx.origin))
     cx.effects += 1
@@ -21,17 +21,17 @@ def made_once(cx: Context, call: Call, hint: str | None) -> Leaf:
 
 
 def twin(cx: Context, rng: Expr) -> Leaf:
-    """A generator that draws what `rng` would draw next."""
+    """A copy of the generator `rng`, in its current state."""
     return made_once(cx, Call(intrinsics.twin, (rng,), (), rng.type), "drawn")
 
 
 def draw_as(cx: Context, rng: Expr, other: Expr) -> None:
-    """Let `rng` draw what `other` would draw next."""
+    """Set the state of `rng` to that of `other`."""
     cx.effect(Call(intrinsics.draw_as, (rng, other), ()))
 
 
 def refuse_unseeded(function: Function) -> None:
-    """Refuse a program that is run several times for one derivative, and draws something else in every run.
+    """Refuse a program that runs several times for one derivative, with different draws in each run.
 
     Raises
     ------

@@ -1,9 +1,9 @@
-"""Recursion that a value ends: the function becomes a routine, lowered once and called by its name.
+"""Recursive functions whose depth depends on run-time values: lowered once, as routines that are called by name.
 
-A routine is lowered for the types of its arguments, apart from the program around it; numbers that the call knows
-become parameters too.  What a call returns is a least fixpoint: at first nothing is known of it, so that a path which
-calls itself ends there, and the body is lowered again until the result is what was assumed.  What the body reads of
-the functions around it and of modules becomes further parameters.
+A routine is lowered for the types of its arguments, separately from the surrounding program; known scalars become
+parameters too.  The result type is a least fixpoint: it starts as bottom, so that a path with a recursive call ends
+there, and the body is lowered again until the result is the assumed one.  Variables of enclosing functions and modules
+that the body reads become further parameters.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tapegen.ir.types import Array, TupleOf
 
 
 def call_routine(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any]) -> Any:
-    """Call a recursive function by its name."""
+    """Call a recursive function as a routine."""
     if cx.whole:
         raise NeedsStatements
     values = {name: _exported(cx, value) for name, value in values.items()}
@@ -50,7 +50,7 @@ def _exported(cx: Context, value: Any) -> Any:
 def _call(cx: Context, form: Form, values: Mapping[str, Any]) -> Any:
     """The statements of a call, and its result."""
     summary = form.summary
-    if summary.output is None:  # nothing is known of the result, or nothing ever returns
+    if summary.output is None:  # the result is not known yet, or the function never returns
         cx.raise_(RecursionError, "maximum recursion depth exceeded")
     fixed = cx.recursion.fixed.get(form.identity, set())
     given = [cx.atom(expr) for name, value in values.items() for expr in _leaves(cx, value, (name,), fixed)]
@@ -75,7 +75,7 @@ def _call(cx: Context, form: Form, values: Mapping[str, Any]) -> Any:
 
 
 def _leaves(cx: Context, value: Any, path: Path, fixed: set[Path]) -> Iterator[Expr]:
-    """What a call passes for an argument."""
+    """The leaves that a call passes for an argument."""
     if isinstance(value, Struct):
         for key, child in zip(value.keys, value.children, strict=True):
             yield from _leaves(cx, child, (*path, key), fixed)
@@ -84,7 +84,7 @@ def _leaves(cx: Context, value: Any, path: Path, fixed: set[Path]) -> Iterator[E
 
 
 def _refuse_overlap(cx: Context, form: Form, given: list[Expr], args: tuple[Expr, ...]) -> None:
-    """What a routine writes into must have no other name in it."""
+    """Refuse arguments that alias an array that the routine writes."""
     for k in form.summary.written:
         for j, other in enumerate(args):
             if j != k and isinstance(other, Var) and isinstance(other.type, Array):

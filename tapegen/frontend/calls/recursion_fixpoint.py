@@ -1,4 +1,4 @@
-"""What a recursive function returns: its body is lowered until the result is what was assumed."""
+"""Fixpoint iteration for recursive functions: the body is lowered until the result is the assumed one."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from tapegen.ir.nodes import Assign, Block, Call, Effect, Expr, Function, Return
 from tapegen.ir.types import Array, ListOf, Scalar
 
 PASSES = 10
-"""Times a routine is lowered at most until its result is what was assumed."""
+"""Limit of fixpoint iterations for one routine."""
 
 
 def settle(cx: Context, form: Form, frame: Frame, values: Mapping[str, Any]) -> None:
-    """Lower a routine, and those that it needs, until every call returns what was assumed of it."""
+    """Lower a routine, and the routines that it calls, until every result is the assumed one."""
     routines = cx.routines
     routines.settling = True
     try:
@@ -37,7 +37,7 @@ def settle(cx: Context, form: Form, frame: Frame, values: Mapping[str, Any]) -> 
             for other in routines.forms:
                 other.lowered = other.final
             lower_form(cx, form, frame, values)
-            routines.forms = [other for other in routines.forms if other.lowered]  # others belong to earlier guesses
+            routines.forms = [other for other in routines.forms if other.lowered]  # others belong to old assumptions
             if not routines.changed:
                 _finish([other for other in routines.forms if not other.final])
                 return
@@ -53,14 +53,14 @@ def settle(cx: Context, form: Form, frame: Frame, values: Mapping[str, Any]) -> 
 
 
 def refuse(cx: Context, form: Form, error: TapegenError) -> NoReturn:
-    """Lower again without this routine: where the depth is known, the function is written out."""
+    """Lower again without this routine: where the depth is known, the function is inlined."""
     cx.recursion.refused.setdefault(form.identity, error)
     cx.recursion.called.discard(form.identity)
     raise Again from None
 
 
 def lower_form(cx: Context, form: Form, frame: Frame, values: Mapping[str, Any]) -> None:
-    """Lower the body once, with what is assumed of the calls in it."""
+    """Lower the body once, under the assumed results of the calls in it."""
     form.lowered = True
     form.seen = cx.state.copy()
     params: list[Parameter] = []
@@ -144,7 +144,7 @@ def _parameter(cx: Context, form: Form, value: Any, path: Path, params: list[Par
 
 
 def _generalised(value: Any) -> Any:
-    """A result whose numbers are not known: other calls return others."""
+    """A result without known scalars: other calls may return other values."""
     if isinstance(value, Struct):
         return dataclasses.replace(value, children=tuple(map(_generalised, value.children)), whole=None)
     if isinstance(value, StaticValue) and (
@@ -157,7 +157,7 @@ def _generalised(value: Any) -> Any:
 def _results(
     cx: Context, exprs: list[Expr], params: list[Parameter]
 ) -> tuple[tuple[tuple[str, int], ...], list[Expr], tuple[frozenset[int], ...]]:
-    """Where the leaves of the result come from, the results, and the arguments that each may share memory with."""
+    """The origins of the leaves of the result, the results, and the arguments that each may alias."""
     places = {param.place: k for k, param in enumerate(params) if isinstance(param.place.type, Array)}
     sources: list[tuple[str, int]] = []
     results: list[Expr] = []
@@ -223,7 +223,7 @@ def _stored(block: Block) -> Iterator[Var]:
 
 
 def _refuse_surroundings(cx: Context, frame: Frame, body: Body, old: Mapping[Var, Var]) -> None:
-    """What is around a routine is passed to it, and it changes nothing that is passed."""
+    """Refuse a routine that changes its surroundings: they are passed to it, and it may not write them."""
     around = list(surroundings(body.block, body.values, body.params))
     stored = [old.get(array, array) for array in _stored(body.block)]
     for var in around:
@@ -256,7 +256,7 @@ def _refuse_surroundings(cx: Context, frame: Frame, body: Body, old: Mapping[Var
 
 
 def _finish(forms: list[Form]) -> None:
-    """Make what the bodies read of their surroundings parameters, also of those that only pass it on."""
+    """Turn free variables of the bodies into parameters, also of routines that only pass them on."""
     by_routine = {form.routine: form for form in forms}
     free = {
         form: surroundings(form.body.block, form.body.values, form.body.params)

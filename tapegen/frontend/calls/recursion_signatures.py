@@ -1,4 +1,4 @@
-"""The forms of a recursive function: what it is lowered for, and what is known of it."""
+"""Specialization signatures of recursive functions, and the state of their analysis."""
 
 from __future__ import annotations
 
@@ -20,26 +20,25 @@ from tapegen.ir.nodes import Block, Expr, Routine, Var
 from tapegen.ir.types import Array, ListOf, Scalar, TupleOf, Type
 
 MOST = 24
-"""Forms of one function, for different types and options."""
+"""Limit of signatures of one function, for different types and options."""
 
 Path = tuple[Any, ...]
 
 
 @dataclass(slots=True)
 class Recursion:
-    """What is known of the functions and loops of a program, from one attempt to lower it to the next.
+    """Facts about functions and loops of a program that are kept between lowering attempts.
 
     Attributes
     ----------
     called : set
         Functions that are routines.
     refused : dict
-        Functions that cannot be, with the reason.
+        Functions that cannot be routines, with the reason.
     fixed : dict
         Their parameters that must be known when compiling.
     written_out : dict
-        Loops whose iterations are written one after the other, since no growing list can hold what they make, and why
-        not.
+        Loops that must be unrolled, since no growing list can hold their items, and the reason.
     parts : bool
         Whether the program stores into real or imaginary parts of complex arrays.
     written : Written
@@ -56,7 +55,7 @@ class Recursion:
 
 @dataclass(eq=False, slots=True)
 class Parameter:
-    """A parameter: where it is found, and its name in the body, which is a copy if the body writes into it."""
+    """A parameter: its path, and its variable in the body, which is a copy if the body writes into it."""
 
     path: Path
     var: Var
@@ -65,7 +64,7 @@ class Parameter:
 
 @dataclass(slots=True)
 class Summary:
-    """What a call of a routine does.  The leaves of the result come from its results or are arguments themselves."""
+    """The effect of a routine call.  The leaves of the result are results of the routine, or arguments."""
 
     output: Any = None  # None: not known yet
     sources: tuple[tuple[str, int], ...] = ()
@@ -77,7 +76,7 @@ class Summary:
 
 @dataclass(eq=False, slots=True)
 class Body:
-    """The parts of a finished program: names are final, but for those of its surroundings."""
+    """The parts of a finished program: names are final, except for free variables."""
 
     params: tuple[Var, ...]
     block: Block
@@ -88,22 +87,22 @@ class Body:
 
 @dataclass(eq=False, slots=True)
 class Form:
-    """A function for one set of types and options."""
+    """A specialization: a function for one set of types and options."""
 
     identity: Any
     key: Any
     routine: Routine
     summary: Summary = field(default_factory=Summary)
     body: Body | None = None
-    free: tuple[Var, ...] = ()  # what it reads of its surroundings
+    free: tuple[Var, ...] = ()  # its free variables
     lowered: bool = False  # in this pass
     final: bool = False
-    seen: State | None = None  # where it was lowered
+    seen: State | None = None  # the path state where it was lowered
 
 
 @dataclass(slots=True)
 class Routines:
-    """The routines of one attempt."""
+    """The routines of one lowering attempt."""
 
     forms: list[Form] = field(default_factory=list)
     settling: bool = False
@@ -129,7 +128,7 @@ def form_of(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any])
 
 
 def _kind(cx: Context, value: Any, path: Path, fixed: set[Path]) -> Any:
-    """What a routine is lowered for, of an argument."""
+    """The signature of one argument of a routine."""
     if isinstance(value, Struct):
         children = zip(value.keys, value.children, strict=True)
         return (
@@ -150,7 +149,7 @@ def _kind(cx: Context, value: Any, path: Path, fixed: set[Path]) -> Any:
 
 
 def is_parameter(cx: Context, value: Any, path: Path, fixed: set[Path]) -> bool:
-    """Whether an argument is passed when the program runs."""
+    """Whether an argument is passed at run time."""
     if path in fixed:
         if known_value(value) is UNKNOWN:
             refusal = cx.refusal(CompileLimit, "this must be known when compiling.", "Use an argument or a constant.")
@@ -169,12 +168,12 @@ def is_parameter(cx: Context, value: Any, path: Path, fixed: set[Path]) -> bool:
 
 
 def plain_type(type_: Type) -> Type:
-    """The type of a parameter or a result: calls differ in sizes and layout."""
+    """The type of a parameter or a result, without unit axes and layout, in which calls differ."""
     return Array(type_.dtype, type_.rank) if isinstance(type_, Array) else type_
 
 
 def _still_holds(cx: Context, form: Form) -> bool:
-    """Whether the variables of enclosing functions are what they were where the routine was lowered."""
+    """Whether the variables of enclosing functions are unchanged since the routine was lowered."""
     if form.seen is None or not form.final:
         return True
     captured = {key: value for key, value in form.seen.vars.items() if key[0] and key[1] in key[0].live.captured}

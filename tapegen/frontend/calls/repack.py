@@ -1,4 +1,4 @@
-"""Results of a program that was lowered apart, in the structures that they belong to."""
+"""Result repacking: flat results of an outlined program as the structures they belong to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tapegen.ir.types import Array, Scalar, is_complex, is_floating
 
 
 def restored(cx: Context, template: Any, value_of: Any) -> Any:
-    """The result of the program in its structure."""
+    """The result of the program as a structure."""
     if isinstance(template, Slot):
         found = value_of(template.index)
         return StaticValue(None) if found is None else found
@@ -35,7 +35,7 @@ def container(cx: Context, template: Struct, children: list[Any]) -> Any:
 
 
 def matched(cx: Context, template: Any, value: Any) -> Iterator[tuple[Any, Any]]:
-    """Leaves of an argument or result, with what stands in their places in another structure."""
+    """Leaves of an argument or result, paired with those of another structure."""
     if isinstance(template, Leaf):
         if is_floating(template.type):
             yield template.expr, value
@@ -53,7 +53,7 @@ def matched(cx: Context, template: Any, value: Any) -> Iterator[tuple[Any, Any]]
 
 
 def tangent_of(cx: Context, like: Expr, value: Any) -> Any:
-    """A tangent or cotangent for a value of the type of `like`, in an array of its own."""
+    """A tangent or cotangent for a value of the type of `like`, in a new array."""
     type_ = like.type
     if isinstance(type_, Scalar):
         known = known_value(value)

@@ -1,4 +1,4 @@
-"""Calls: which function it is, which argument goes where, and Python functions written out in place."""
+"""Call resolution: finds the function of a call, binds its arguments, and dispatches."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _keywords(cx: Context, node: gast.Call) -> dict[str, Any]:
 
 
 def _consumed(cx: Context, func: Any, node: gast.Call, hint: str | None) -> Any:
-    """A call with a comprehension as its only argument by position."""
+    """A call whose only positional argument is a comprehension."""
     (argument,) = node.args
     consumer = func.value if isinstance(func, StaticValue) else None
     if isinstance(argument, gast.ListComp) and any(consumer is maker for maker in ARRAY_MAKERS):
@@ -115,11 +115,11 @@ def call_value(cx: Context, func: Any, args: Sequence[Any], kwargs: Mapping[str,
 
 
 _TAKE_ALL = (sum, min, max, any, all, sorted)
-"""Builtins that look at all items of their argument, or may."""
+"""Builtins that may read all items of their argument."""
 
 
 def is_inlined(func: Any) -> bool:
-    """Whether a call writes out Python code, which deals with arguments of two kinds itself."""
+    """Whether a call inlines Python code, which handles union arguments itself."""
     return (
         isinstance(func, StaticValue) and isinstance(func.value, (Closure, FunctionType)) and not is_library(func.value)
     )
@@ -134,7 +134,7 @@ def _class_name(cx: Context, value: Any) -> str:
 
 @functools.cache
 def _needed_names(func: Any) -> tuple[str, ...]:
-    """The arguments without a default that a function takes by position or by name."""
+    """The parameters of a function without a default."""
     try:
         parameters = inspect.signature(func).parameters.values()
     except (TypeError, ValueError):  # compiled, without a signature
@@ -198,7 +198,7 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     if type(func).__module__.startswith("numba.core.types") and hasattr(np, str(func)):
         return call_library(cx, getattr(np, str(func)), args, kwargs, hint)  # numba.float64(x)
     refusal = refusal_by(func)
-    if refusal is not None:  # written in Python, but nothing that could be derived
+    if refusal is not None:  # written in Python, but not differentiable
         reason, advice = refusal
         raise cx.refusal(NotDifferentiable, f"'{_qualname_of(func)}' stands here: {reason}", advice)
     if isinstance(func, type):
@@ -251,19 +251,19 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
 
 
 def _calls_itself(func: Any) -> bool:
-    """Whether a function names itself: without its cache, its calls would be too many."""
+    """Whether a function is recursive: without its cache, it would make too many calls."""
     return not isinstance(func, FunctionType) or func.__name__ in func.__code__.co_names
 
 
 def _ask_for_integers(cx: Context, args: Sequence[Any], refusal: TapegenError) -> None:
-    """Loops whose counters are arguments here are written out, so that the call can be made before the program runs."""
+    """Unroll loops whose counters are arguments here, so that the call can run at entry."""
     unknown = [arg for arg in args if known_value(arg) is UNKNOWN]
     if unknown and all(isinstance(arg, Leaf) and is_int(arg) for arg in unknown):
         raise NeedsConstant(expr_of(cx, unknown[0]), refusal)
 
 
 def _read_by(outer: Context, func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Context:
-    """The context after a function has been lowered apart: what it has read of its globals."""
+    """The context after lowering a function separately, which records the globals it read."""
     cx = Context()
     cx.call = call_value
     cx.read_for = outer.read_for | {func}

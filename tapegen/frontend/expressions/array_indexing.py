@@ -1,4 +1,4 @@
-"""Indices into arrays: their items, and the type of what they name."""
+"""Array indexing: normalizes index items, and infers the type of the selection."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def is_array_item(item: Index) -> bool:
 
 
 def is_mask_of_all(array: Array, items: Sequence[Index]) -> bool:
-    """Whether an index is one mask with the axes of the array."""
+    """Whether an index is a single mask of the array's rank."""
     types = [item.type for item in items if not isinstance(item, Slice)]
     return len(items) == 1 and any(isinstance(t, Array) and t.dtype == "bool" and t.rank == array.rank for t in types)
 
 
 def array_index(cx: Context, array: Array, index: Sequence[Any]) -> tuple[tuple[Index, ...], Type]:
-    """The items of an index into an array, and the type of what it names."""
+    """The items of an index into an array, and the type of the selection."""
     parts = _expanded(cx, array, [_index_item(cx, part) for part in index])
     if any(is_array_item(part) for part in parts):
         return tuple(parts), _advanced_type(cx, array, parts)
@@ -89,7 +89,7 @@ def _one_bool(cx: Context) -> TapegenError:
 
 
 def _of_no_items(cx: Context, part: Any) -> dict[str, Any]:
-    """Keywords for the array of an index: an empty sequence holds integers there, where `np.array([])` holds floats."""
+    """Keywords for an index array: an empty sequence is an integer index, while `np.array([])` holds floats."""
     content = struct_of(cx, part)
     return {"dtype": StaticValue(np.dtype(int))} if content is not None and not content.children else {}
 
@@ -101,7 +101,7 @@ def _bound(cx: Context, bound: Any) -> Any:
 
 
 def _expanded(cx: Context, array: Array, parts: list[Any]) -> list[Any]:
-    """Write `...` as full slices, and check the number of indices."""
+    """Expand `...` to full slices, and check the number of indices."""
 
     def taken(part: Any) -> int:
         if isinstance(part, Const) and (part.value is None or part.value is Ellipsis):
@@ -125,7 +125,7 @@ def _expanded(cx: Context, array: Array, parts: list[Any]) -> list[Any]:
 
 
 def _takes_the_first(part: Slice) -> bool:
-    """Whether a slice of an axis with one entry has that entry."""
+    """Whether a slice of an axis of size 1 selects its element."""
     bounds = (part.lo, part.hi, part.step)
     if not all(bound is None or isinstance(bound, Const) for bound in bounds):
         return False

@@ -1,4 +1,4 @@
-"""Comparisons, `and`, `or`, ternaries and conditions."""
+"""Comparisons and boolean logic: `and`, `or`, conditional expressions and conditions."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _chain(cx: Context, node: gast.Compare, k: int, left: Any) -> Any:
 
 
 def _simple(expr: Expr) -> bool:
-    """Whether an expression is as cheap to evaluate twice as to name."""
+    """Whether an expression is cheap enough to evaluate twice."""
     return isinstance(expr, Call) and expr.func is intrinsics.dim
 
 
@@ -87,7 +87,7 @@ def compare(cx: Context, op: gast.cmpop, left: Any, right: Any, hint: str | None
 
 
 def compare_values(cx: Context, func: Any, left: Any, right: Any, hint: str | None = None) -> Any:
-    """`left < right` and its siblings."""
+    """`left < right` and other comparison operators."""
     if isinstance(left, Choice) or isinstance(right, Choice):
         return split(cx, (left, right), lambda a, b: compare_values(cx, func, a, b, hint), hint)
     refuse_text(cx, left, right)
@@ -138,7 +138,7 @@ def compare_values(cx: Context, func: Any, left: Any, right: Any, hint: str | No
 
 
 def _items(cx: Context, value: Any) -> Struct | None:
-    """The contents of a container, also of one that is known as a whole."""
+    """The contents of a container, also of a static one."""
     if isinstance(value, StaticValue) and type(value.value) in (tuple, list, dict):
         known = value.value
         if isinstance(known, dict):
@@ -149,7 +149,7 @@ def _items(cx: Context, value: Any) -> Struct | None:
 
 
 def _is_plain(cx: Context, value: Any, other: Any) -> bool:
-    """Whether a value is equal to nothing of another kind, and the other one is of another kind."""
+    """Whether two values are of different kinds that never compare equal."""
     if isinstance(value, StaticValue):
         known = value.value
         return known is None or isinstance(known, _PLAIN) or is_number(known)
@@ -182,7 +182,7 @@ def _equal_contents(cx: Context, func: Any, a: Struct, b: Struct) -> Any:
 
 
 def _in_order(cx: Context, func: Any, a: Sequence[Any], b: Sequence[Any]) -> Any:
-    """`<` and its siblings of tuples and lists: the first items that differ decide."""
+    """Lexicographic order of tuples and lists: the first items that differ decide."""
     if not a or not b:
         return StaticValue(func(len(a), len(b)))
     strict = operator.lt if func in (operator.lt, operator.le) else operator.gt
@@ -328,7 +328,7 @@ def _ternary(cx: Context, node: gast.IfExp, hint: str | None) -> Any:
         if ints or cx.whole:
             try:
                 type_ = merged_type("value", (a, b))
-            except Clash:  # told where the value is used, if it is
+            except Clash:  # reported where the value is used, if it is
                 return choose(cx, test, lambda: side(node.body, True), lambda: side(node.orelse, False), hint)
             return Leaf(
                 Call(
@@ -345,12 +345,12 @@ def _ternary(cx: Context, node: gast.IfExp, hint: str | None) -> Any:
 
 
 def try_whole(cx: Context, node: gast.AST) -> bool | Expr | None:
-    """The test of an If or While in one piece: True or False when known, None when it needs statements of its own."""
+    """The test of an If or While as one expression: True or False when known, None when it needs statements."""
     return quietly(cx, lambda: _test(cx, node))
 
 
 def condition(cx: Context, node: gast.AST) -> bool | Expr:
-    """The test of an If; what it needs is written first."""
+    """The test of an If; statements that it needs are emitted first."""
     test = try_whole(cx, node)
     return test if test is not None else _test(cx, node)
 
@@ -383,7 +383,7 @@ def _all_tests(cx: Context, func: Any, nodes: Sequence[gast.AST]) -> bool | Expr
 def _both_tests(
     cx: Context, func: Any, left: bool | Expr, seen: Sequence[gast.AST], rest: Callable[[], bool | Expr]
 ) -> bool | Expr:
-    """`left and right`; `rest` is tested only where Python would, knowing what the nodes `seen` have told."""
+    """`left and right`; `rest` is tested only where Python would, narrowed by the nodes `seen`."""
 
     def test() -> bool | Expr:
         for node in seen:

@@ -1,4 +1,4 @@
-"""Comprehensions and generator expressions: loops that append to a list, fill a dict, add up or look for something."""
+"""Comprehensions and generator expressions, as loops that append to a list, fill a dict, sum up or search."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _name(name: str, context: gast.AST) -> gast.Name:
 
 
 def _innermost(node: Comprehension, consumer: Any) -> gast.stmt:
-    """What is done with each item."""
+    """The statement of the innermost loop, for each item."""
     if isinstance(node, gast.DictComp):
         target = gast.Subscript(_name(_MADE, gast.Load()), node.key, gast.Store())
         return gast.Assign([target], node.value, None)
@@ -49,13 +49,13 @@ def _innermost(node: Comprehension, consumer: Any) -> gast.stmt:
 
 @functools.cache
 def _as_function(node: Comprehension, consumer: Any) -> gast.FunctionDef:
-    """The loops of a comprehension as the body of a function of its own."""
+    """The loops of a comprehension as the body of a function."""
     body = _innermost(node, consumer)
     for k, part in reversed(list(enumerate(node.generators))):
         for test in reversed(part.ifs):
             body = gast.If(test, [body], [])
         body = gast.For(part.target, part.iter if k else _name(_SOURCE, gast.Load()), [body], [], None)
-    # never run: it tells what is read behind the loops
+    # never run: it marks what is read after the loops
     result = gast.Return(gast.Tuple([_name(_MADE, gast.Load()), _name(_LOST, gast.Load())], gast.Load()))
     args = gast.arguments([], [], None, [], [], None, [])
     made = gast.FunctionDef("comprehension", args, [body, result], [], None, None, [])
@@ -87,7 +87,7 @@ def consume(cx: Context, node: gast.ListComp | gast.GeneratorExp, consumer: Any)
     value, done
         The result of the call if `done`, else the list of the items.
     """
-    several = len(node.generators) > 1  # a break would leave the innermost loop only
+    several = len(node.generators) > 1  # a break would exit the innermost loop only
     plain = consumer is sum or ((consumer is any or consumer is all) and not several)
     first = iterable(cx, node.generators[0].iter)
     if plain and not first.unroll:
@@ -132,13 +132,13 @@ def comprehend(cx: Context, node: Comprehension, first: Series | None = None, co
             made = cx.call(cx, StaticValue(with_lost), (made, cx.state.vars[(frame, _LOST)]), {})
     finally:
         cx.frame, cx.fixed_origin = outer, fixed
-    if not any(isinstance(inner, gast.Lambda) for inner in gast.walk(node)):  # these read its variables when called
+    if not any(isinstance(inner, gast.Lambda) for inner in gast.walk(node)):  # lambdas read its variables when called
         cx.state.vars = {key: value for key, value in cx.state.vars.items() if key[0] is not frame}
     return made
 
 
 def _liveness(function: gast.FunctionDef) -> Liveness:
-    """What may be read in a comprehension, and behind it: what a walrus inside it assigns."""
+    """The variables live in a comprehension, and those live after it that a walrus inside assigns."""
     live = liveness_of(function)
     assigned = {inner.target.id for inner in gast.walk(function) if isinstance(inner, gast.NamedExpr)}
     return dataclasses.replace(live, captured=live.captured | assigned) if assigned else live
@@ -149,7 +149,7 @@ ARRAY_MAKERS = (np.array, np.asarray, np.stack, np.vstack)
 
 
 def rows_as_arrays(node: gast.ListComp) -> gast.ListComp:
-    """`[[f(i, j) for j in b] for i in a]` that is made into an array: each row becomes an array of its own."""
+    """`[[f(i, j) for j in b] for i in a]` that is converted to an array: each row becomes an array."""
     if not isinstance(node.elt, gast.ListComp):
         return node
     if node not in _ROWS:

@@ -1,7 +1,7 @@
-"""Expressions.
+"""Lowering of expressions to abstract values.
 
-`evaluate` gives the abstract value of a node and writes what must run first.  Inside a condition (`try_whole`) nothing
-may be written: the expression stays in one piece, with Python's short-circuit.
+`evaluate` returns the abstract value of a node and emits the statements that must run first.  Inside a condition
+(`try_whole`) it may emit none: the condition stays one expression, with Python's short-circuit evaluation.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EVALUATORS: dict[type, Evaluator] = {}
 
 
 def evaluates(*kinds: type) -> Callable[[Evaluator], Evaluator]:
-    """Register what evaluates a kind of node."""
+    """Register the function that evaluates a kind of node."""
 
     def register(evaluator: Evaluator) -> Evaluator:
         _EVALUATORS.update(dict.fromkeys(kinds, evaluator))
@@ -41,7 +41,7 @@ def evaluates(*kinds: type) -> Callable[[Evaluator], Evaluator]:
 
 
 class Given(gast.expr):
-    """A node whose value is known already."""
+    """A node that is already evaluated."""
 
     _fields = ()
 
@@ -56,11 +56,11 @@ def evaluate(cx: Context, node: gast.AST, hint: str | None = None) -> Any:
     Parameters
     ----------
     cx : Context
-        Where its statements go.
+        The context in which statements are emitted.
     node : gast.AST
         The expression.
     hint : str, optional
-        The name for the result, where it gets one.
+        The name of the result, if it gets a variable.
     """
     evaluator = _EVALUATORS.get(type(node))
     with cx.at(node):
@@ -73,7 +73,7 @@ def evaluate(cx: Context, node: gast.AST, hint: str | None = None) -> Any:
 
 
 def evaluate_all(cx: Context, nodes: Sequence[gast.AST]) -> list[Any]:
-    """Values of several expressions, each as it is when its turn comes."""
+    """Values of several expressions, in order of evaluation."""
     values: list[Any] = []
     for node in nodes:
         seen, place = cx.effects, len(cx.builder.items)
@@ -85,7 +85,7 @@ def evaluate_all(cx: Context, nodes: Sequence[gast.AST]) -> list[Any]:
 
 
 def pin(cx: Context, values: list[Any], place: int) -> None:
-    """Name the expressions that were to be evaluated before statements that may change what they mean."""
+    """Bind pending expressions to variables before statements that may change their values."""
     for k, value in enumerate(values):
         if isinstance(value, Leaf) and not isinstance(value.expr, (Var, Const)) and not is_part(value):
             var = cx.new_var(TEMPORARY, value.type)
@@ -116,7 +116,7 @@ def _given(cx: Context, node: Given, hint: str | None) -> Any:
 
 
 def look_up_name(cx: Context, name: str) -> Any:
-    """What a name means at this point of the program."""
+    """The value of a name at this point of the program."""
     frame: Frame | None = cx.frame
     while frame is not None:
         if name in frame.locals:
@@ -184,7 +184,7 @@ def _walrus(cx: Context, node: gast.NamedExpr, hint: str | None) -> Any:
 
 
 def owner_of(cx: Context, name: str) -> Frame:
-    """The frame that a name assigned here belongs to: of the function around a comprehension, or of a `nonlocal`."""
+    """The frame that an assigned name belongs to: the function around a comprehension, or that of a `nonlocal`."""
     frame = cx.frame
     while name not in frame.locals and frame.parent is not None:
         frame = frame.parent
@@ -199,7 +199,7 @@ def bind_name(cx: Context, name: str, value: Any) -> Any:
 
 
 def put_name(cx: Context, name: str, value: Any) -> None:
-    """`name = value` of a value that is as the variable will hold it."""
+    """`name = value` of a value that needs no conversion to a variable's value."""
     frame = owner_of(cx, name)
     if name in frame.boxed:
         cx.set_cell(cx.state.vars[(frame, name)], Struct("object", (name,), (value,), Box))
@@ -210,7 +210,7 @@ def put_name(cx: Context, name: str, value: Any) -> None:
 
 
 def enter(cx: Context, frame: Frame) -> None:
-    """Begin to read a function: room for the variables that inner functions will assign."""
+    """Enter a function: create containers for the variables that inner functions assign."""
     for name in sorted(frame.boxed):
         cx.state.vars[(frame, name)] = cx.new_cell(Struct("object", (name,), (ABSENT,), Box))
 
@@ -224,7 +224,7 @@ def _tuple(cx: Context, node: gast.Tuple, hint: str | None) -> Any:
 
 
 def _of_items(cx: Context, hint: str | None) -> str | None:
-    """What the items of a display are called: those of a written-out call are no results of the program."""
+    """Name hint for the items of a display: items of an inlined call are no results of the program."""
     return hint if len(cx.calls) <= 1 else None
 
 
@@ -234,7 +234,7 @@ def _list(cx: Context, node: gast.List, hint: str | None) -> Any:
 
 
 def elements(cx: Context, nodes: Sequence[gast.AST], hint: str | None = None) -> list[Any]:
-    """Values of the items of a display or of positional arguments, starred ones spread out."""
+    """Values of the items of a display or of positional arguments, starred ones unpacked."""
     values: list[Any] = []
     for node in nodes:
         starred = isinstance(node, gast.Starred)

@@ -1,4 +1,4 @@
-"""What a for loop runs over."""
+"""Iterables: the series that a for loop iterates over."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from tapegen.ir.nodes import Call, Const, Expr, Var
 from tapegen.ir.types import BOOL, INT, Array
 
 ENDLESS = sys.maxsize
-"""The length of a series without an end."""
+"""The length of an infinite series."""
 
 
 def iterable(cx: Context, node: gast.AST) -> Series:
-    """The series that `for ... in node` runs over."""
+    """The series that `for ... in node` iterates over."""
     return series_of(cx, evaluate(cx, node))
 
 
@@ -101,12 +101,12 @@ def series_of(cx: Context, value: Any) -> Series:
 
 
 def iterator(cx: Context, series: Series) -> Series:
-    """A series that can be gone through once."""
+    """A one-pass iterator over a series."""
     return replace(series, iterator=(cx.new_number(), len(cx.heads)))
 
 
 def _begun(cx: Context, series: Series) -> Series:
-    """A series that is gone through now; an iterator can be so only once."""
+    """A series whose iteration starts now; an iterator can be consumed only once."""
     if series.iterator is None:
         return series
     number, loops = series.iterator
@@ -169,7 +169,7 @@ def indices(length: Any) -> Series:
 
 
 def mapped(series: Sequence[Series], combine: Callable[..., Any]) -> Series:
-    """A series made of the items of several ones, as long as the shortest."""
+    """A series that maps a function over several series, as long as the shortest."""
     ending = [one for one in series if one.length != ENDLESS] or series
     known = [one.length for one in ending if isinstance(one.length, int)]
     unroll = any(one.unroll for one in series)
@@ -204,7 +204,7 @@ def zipped(cx: Context, values: Sequence[Any], strict: bool = False) -> Series:
         return Series(0, lambda k: StaticValue(None), unroll=True)
     if any(one.unroll for one in series):
         series = [one if one.known is UNKNOWN else replace(one, length=one.known) for one in series]
-    if any(one.unroll for one in series):  # what is longer at run time is cut, what is shorter must be known
+    if any(one.unroll for one in series):  # longer run-time lengths are truncated, shorter ones must be known
         for one in series:
             known_length(cx, one)
     return mapped(series, lambda k, *items: tuple_of(items))
@@ -221,7 +221,7 @@ def _check_equal(cx: Context, a: Any, b: Any, message: str) -> None:
 
 
 def _growing(cx: Context, value: Any) -> Any:
-    """A list beside one that grows: it is likely to do so as well, and its items are looked up in the same way."""
+    """A list zipped with a growing list: it probably grows as well, and is indexed in the same way."""
     content = struct_of(cx, value)
     if content is None or content.kind != "list" or not content.children:
         return value
@@ -229,7 +229,7 @@ def _growing(cx: Context, value: Any) -> Any:
 
 
 def known_length(cx: Context, series: Series) -> int:
-    """The length of a series that is written out item by item.
+    """The length of a series that is unrolled.
 
     Raises
     ------

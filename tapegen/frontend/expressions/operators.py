@@ -1,4 +1,4 @@
-"""Operators: of numbers and arrays, of containers, of objects whose class defines them."""
+"""Operators of scalars and arrays, of containers, and of objects whose class defines them."""
 
 from __future__ import annotations
 
@@ -76,18 +76,18 @@ _UNARY: dict[type, Any] = {gast.USub: operator.neg, gast.UAdd: operator.pos, gas
 
 
 LONGEST = 60
-"""Operations that one integer expression may chain."""
+"""Limit of chained operations in one integer expression."""
 
 
 @evaluates(gast.BinOp)
 def _binary(cx: Context, node: gast.BinOp, hint: str | None) -> Any:
-    spine = [node]  # a sum of some hundred terms leans to the left, deeper than Python recurses
+    spine = [node]  # a sum of some hundred terms is left-deep, deeper than Python recurses
     while isinstance(spine[-1].left, gast.BinOp):
         spine.append(spine[-1].left)
     left = evaluate(cx, spine[-1].left)
     for k, inner in enumerate(reversed(spine), 1):
         if k % LONGEST == 0 and isinstance(left, Leaf) and not cx.whole:
-            left = Leaf(cx.atom(left.expr), left.known)  # later passes recurse into what has no name
+            left = Leaf(cx.atom(left.expr), left.known)  # later passes recurse into unnamed expressions
         seen, place = cx.effects, len(cx.builder.items)
         right = evaluate(cx, inner.right)
         if cx.effects != seen:
@@ -150,7 +150,7 @@ def _is_text(value: Any) -> bool:
 
 def _parts(cx: Context, text: Any) -> tuple[Expr, ...]:
     if isinstance(text, Leaf) and isinstance(text.expr, Call) and text.expr.func is intrinsics.fstring:
-        return text.expr.args  # of one text with what it is added to
+        return text.expr.args  # joined into one text
     return (text_of(cx, text),)
 
 
@@ -164,14 +164,14 @@ def type_name(cx: Context, value: Any) -> str:
 
 
 def _inverse_power(cx: Context, base: Any, exponent: Any, hint: str | None) -> Any:
-    """`2 ** -k`: a float, also where Python has an integer for `k = 0`; None if this is none."""
+    """`2 ** -k`: a float, although Python returns an integer for `k = 0`; None for other operations."""
     number = known_value(base)
     if not isinstance(number, int) or known_value(exponent) is not UNKNOWN or type_of(exponent) != INT:
         return None
     power = expr_of(cx, exponent)
     if not (isinstance(power, Call) and power.func is operator.neg):
         return None
-    if abs(number) > 1:  # as long as the float is the integer
+    if abs(number) > 1:  # while the float equals the integer
         most = Const(int(53 / math.log2(abs(number))))
         test = Call(operator.gt, (power, most), (), BOOL)
         cx.raise_if(test, ValueError, "the power of an integer is too large for a float; write float(...) for the base")
@@ -203,14 +203,14 @@ def _check_power(cx: Context, base: Any, exponent: Any) -> None:
 
 
 def mixes_array(a: Any, b: Any) -> bool:
-    """Whether a sequence stands next to an array, or to a float of NumPy (an integer repeats the sequence)."""
+    """Whether one operand is a sequence and the other an array or NumPy float (an integer repeats the sequence)."""
     type_ = type_of(a)
     is_float = isinstance(type_, Scalar) and not type_.python and is_floating(type_)
     return (isinstance(type_, Array) or is_float) and isinstance(b, (Struct, Ref, Captured))
 
 
 def as_array(cx: Context, value: Any) -> Any:
-    """A sequence next to an array becomes an array, as in NumPy."""
+    """A sequence combined with an array becomes an array, as in NumPy."""
     if type_of(value) is not None:
         return value
     import numpy as np

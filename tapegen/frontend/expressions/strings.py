@@ -54,7 +54,7 @@ _CONVERSIONS: dict[str | None, Callable[[object], object]] = {None: lambda x: x,
 
 
 def as_shown(cx: Context, value: Any, conversion: str | None, spec: str) -> Any:
-    """A value in a text."""
+    """A value inside a string."""
     known = known_value(value)
     if known is not UNKNOWN:
         return StaticValue(format(_CONVERSIONS[conversion](known), spec))
@@ -74,7 +74,7 @@ _PERCENT = re.compile(r"%(?P<flags>[-+ 0]*)(?P<width>\d*)(?P<digits>\.\d+)?(?P<k
 
 
 def percent(cx: Context, text: str, given: Any) -> Any:
-    """`text % given`, as the f-string that says the same."""
+    """`text % given`, as an equivalent f-string."""
     content = struct_of(cx, given)
     values = list(content.children) if content is not None and content.kind == "tuple" else [given]
     found = list(_PERCENT.finditer(text))
@@ -109,7 +109,7 @@ def percent(cx: Context, text: str, given: Any) -> Any:
 
 
 def formatted(cx: Context, text: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """`text.format(*args, **kwargs)`, as the f-string that says the same."""
+    """`text.format(*args, **kwargs)`, as an equivalent f-string."""
     parts: list[Any] = []
     places = iter(range(len(args)))
     for words, field, spec, conversion in string.Formatter().parse(text):
@@ -130,7 +130,7 @@ def _no_format(cx: Context, text: str) -> Exception:
 
 
 def told(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """A call that only tells people something: made once, where it stands."""
+    """A call that only prints or warns: it runs exactly once."""
     if cx.whole:
         raise NeedsStatements
     if known_value(kwargs.get("file", StaticValue(None))) is not None:

@@ -49,7 +49,7 @@ from tapegen.rules.numpy import decompositions
 
 @dataclass(slots=True)
 class Place:
-    """What a subscript names: `base[index]`."""
+    """The target of a subscript: `base[index]`."""
 
     base: Any
     index: list[Any]
@@ -71,7 +71,7 @@ class Place:
 
     @property
     def repeats(self) -> bool:
-        """Whether it may name an element twice (an array of integers in the index)."""
+        """Whether it may select an element twice (an integer array in the index)."""
         return any(_is_position(part) for part in self.index)
 
 
@@ -166,7 +166,7 @@ def _joined(cx: Context, maker: Any, index: list[Any]) -> Any:
 
 
 _JOINERS: dict[Any, tuple[str, Any]] = {np.r_: ("r_", decompositions.in_rows), np.c_: ("c_", decompositions.in_columns)}
-_WEAK: dict[str, Any] = {"bool": False, "int64": 0, "float64": 0.0, "complex128": 0j}  # numbers of Python
+_WEAK: dict[str, Any] = {"bool": False, "int64": 0, "float64": 0.0, "complex128": 0j}  # Python scalars
 
 
 # ---- reading -------------------------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def _static_index(cx: Context, part: Any) -> Any:
 
 
 def _as_key(index: Sequence[Any]) -> Any:
-    """What stands between the brackets as one value: `d[a, b]` is `d[(a, b)]`."""
+    """The index as one value: `d[a, b]` is `d[(a, b)]`."""
     return index[0] if len(index) == 1 else tuple_of(index)
 
 
@@ -295,7 +295,7 @@ def _item(cx: Context, content: Struct, index: Sequence[Any]) -> Any:
 
 
 def _computed_item(cx: Context, content: Struct, part: Any) -> Any:
-    """An item at a place that is computed: numbers of one type can be chosen at run time."""
+    """An item at a computed position: scalars of one type can be selected at run time."""
     types = {type_of(child) for child in content.children}
     if len(types) == 1 and isinstance(next(iter(types)), Scalar):
         (type_,) = types
@@ -303,7 +303,7 @@ def _computed_item(cx: Context, content: Struct, part: Any) -> Any:
         if is_floating(type_) and not all(isinstance(child, StaticValue) for child in content.children):
             array = emit_call(cx, np.array, (content,))
             found = load_place(cx, Place(array, [part]))
-            # an element of the array is NumPy's
+            # an element of an array is a NumPy scalar
             return emit_call(cx, python_class(type_), (found,)) if type_.python else found
         call = Call(intrinsics.item, (operand(cx, content), expr_of(cx, part)), (), type_)
         if is_floating(type_) and not cx.whole:
@@ -341,7 +341,7 @@ def _load(cx: Context, base: Leaf, index: Sequence[Any], hint: str | None) -> An
 
 
 def _load_part(cx: Context, base: Leaf, index: Sequence[Any], hint: str | None) -> Any:
-    """An element or view of a part that is not read yet: that part of the element or view of the whole."""
+    """An element or view of an unread real or imaginary part: that part of the element or view of the array."""
     part = base.expr
     assert isinstance(part, Call)
     seen = _load(cx, Leaf(part.args[0]), index, None)
@@ -417,7 +417,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_of_numpy(base: Any) -> bool:
-    """Whether a value is an array, or a number of NumPy, which is indexed as an array without axes."""
+    """Whether a value is an array, or a NumPy scalar, which is indexed like a zero-dimensional array."""
     type_ = base.type if isinstance(base, Leaf) else None
     return isinstance(type_, Array) or (isinstance(type_, Scalar) and not type_.python)
 
@@ -447,7 +447,7 @@ def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumul
             raise cx.refusal(NotDifferentiable, f"{describe(cx, value)} is stored into an array.", "Store numbers.")
         value = emit_call(cx, np.array, (value,))
     surplus = getattr(type_of(value), "rank", 0) - getattr(part, "rank", 0) if isinstance(part, Array) else 0
-    if surplus > 0 and not accumulate:  # NumPy leaves out axes of size 1 in front
+    if surplus > 0 and not accumulate:  # NumPy drops leading axes of size 1
         value = emit_call(cx, np.squeeze, (value,), {"axis": StaticValue(tuple(range(surplus)))})
     expr = operand(cx, value)
     stored = expr.type
@@ -466,7 +466,7 @@ def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumul
 
 
 def _store_part(cx: Context, base: Leaf, index: list[Any], value: Any, *, accumulate: bool) -> None:
-    """Store the part with the other part of the complex array; what is added to that changes not even its sign."""
+    """Store a part together with the other part of the complex array, which keeps its value and zero sign."""
     part = base.expr
     assert isinstance(part, Call)
     if type_of(value) is None:
@@ -480,7 +480,7 @@ def _store_part(cx: Context, base: Leaf, index: list[Any], value: Any, *, accumu
     kept: Any = StaticValue(-0.0)
     if not accumulate:
         seen = _load(cx, whole, index, None)
-        if cx.roots_of(array) is None and isinstance(seen.type, Array):  # no view that would be mirrored
+        if cx.roots_of(array) is None and isinstance(seen.type, Array):  # no view that has a shadow view
             seen = emit_call(cx, np.copy, (seen,))
         kept = part_of(cx, other, seen.expr) if isinstance(seen.type, Array) else emit_call(cx, other, (seen,))
     parts = (value, kept) if part.func is intrinsics.real_part else (kept, value)
@@ -490,7 +490,7 @@ def _store_part(cx: Context, base: Leaf, index: list[Any], value: Any, *, accumu
 
 
 def _is_read_only(cx: Context, array: Var) -> bool:
-    """Whether an array is one of those views that NumPy lets nobody write to, or a part of one."""
+    """Whether an array is a read-only view of NumPy, or a part of one."""
     made = cx.definitions.get(array)
     while isinstance(made, Load):
         made = cx.definitions.get(made.array)
@@ -500,7 +500,7 @@ def _is_read_only(cx: Context, array: Var) -> bool:
 
 
 def _check_narrower(cx: Context, base: Leaf, array: Var, stored: Type) -> None:
-    """What is stored into integers loses its fraction, so it is known on all paths whether an array holds integers."""
+    """Refuse a store into an array that holds integers on some paths only: there values would lose their fraction."""
     dtype = narrower_dtype(cx, array)
     if dtype is not None and not np.can_cast(stored.dtype, dtype, "same_kind"):  # type: ignore[union-attr]
         raise cx.refusal(
@@ -511,7 +511,7 @@ def _check_narrower(cx: Context, base: Leaf, array: Var, stored: Type) -> None:
 
 
 def _check_complex(cx: Context, array: Var, stored: Type) -> None:
-    """What is stored into real numbers is real, and parts of complex ones are known where they are stored into."""
+    """Refuse complex values stored into real arrays, and stores into parts of complex arrays not known as such."""
     if not is_complex(array.type) and _shows_part(cx, array):
         follow_parts(cx)
         raise cx.refusal(
@@ -545,7 +545,7 @@ def _loses_parts(cx: Context, place: str) -> TapegenError:
 
 
 def _only_element(cx: Context, array: Any) -> Any:
-    """An array of one element that is stored as a number."""
+    """The element of a size-1 array that is stored as a scalar."""
     rank = array.type.rank
     if rank:
         raise cx.refusal(NotDifferentiable, "an array is stored into one element.", "Index it to get a number.")

@@ -1,7 +1,7 @@
-"""Values of one of two kinds, and expressions of which only one side is evaluated.
+"""Union values (one of two kinds), and conditional expressions.
 
-What reads such a value is lowered once for each kind and joined (`split`).  What changes it in place is lowered once
-for each kind too (`each_kind`): an array is written into and a number is bound anew, so no joined copy is written into.
+A read of a union is lowered once for each kind, and the results are joined (`split`).  An in-place change is lowered
+once for each kind too (`each_kind`): an array is written into and a scalar is rebound, so no joined copy is written.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def quietly(cx: Context, compute: Callable[[], Any]) -> Any:
 
 
 def choose(cx: Context, test: Expr, a: Callable[[], Any], b: Callable[[], Any], hint: str | None) -> Any:
-    """The value of one of two expressions, as the join of an If."""
+    """A conditional expression, as the join of an If."""
     if cx.whole:
         raise NeedsStatements
     key = (cx.frame, f"{hint or TEMPORARY} ")  # no name in the text has a space
@@ -56,16 +56,16 @@ def choose(cx: Context, test: Expr, a: Callable[[], Any], b: Callable[[], Any], 
     return poison_check(cx, cx.state.vars.pop(key))
 
 
-# ---- values of two kinds ------------------------------------------------------------------------------------
+# ---- union values -------------------------------------------------------------------------------------------
 
 
 def split(cx: Context, values: Sequence[Any], compute: Callable[..., Any], hint: str | None = None) -> Any:
-    """`compute(*values)` where some values are of two kinds: for each kind by itself."""
+    """`compute(*values)` where some values are unions: lowered for each kind separately."""
     return _by_kind(cx, values, compute, lambda test, first, second: choose(cx, test, first, second, hint))
 
 
 def each_kind(cx: Context, values: Sequence[Any], change: Callable[..., None]) -> None:
-    """`change(*values)` for its effects, where some values are of two kinds: for each kind by itself."""
+    """`change(*values)` for its effects, where some values are unions: lowered for each kind separately."""
 
     def both(test: Expr, first: Callable[[], None], second: Callable[[], None]) -> None:
         branches(cx, test, first, second, None)
@@ -74,7 +74,7 @@ def each_kind(cx: Context, values: Sequence[Any], change: Callable[..., None]) -
 
 
 def _by_kind(cx: Context, values: Sequence[Any], compute: Callable[..., Any], both: Callable[..., Any]) -> Any:
-    """Call `compute` for the first of several kinds and for the second, which `both` puts together."""
+    """Call `compute` for the first kind and for the second; `both` joins the results."""
     choice = next((value for value in values if isinstance(value, Choice)), None)
     if choice is None:
         return compute(*values)
@@ -95,13 +95,13 @@ def _by_kind(cx: Context, values: Sequence[Any], compute: Callable[..., Any], bo
     try:
         return both(choice.test, side(True), side(False))
     except Unreachable:
-        if refusals:  # no kind goes on
+        if refusals:  # every kind is refused
             raise refusals[0] from None
         raise
 
 
 def _refused_at_run_time(cx: Context, refusals: list[TapegenError], compute: Callable[[], Any]) -> Any:
-    """`compute()`; what is refused for one kind only is an error of the run that meets this kind."""
+    """`compute()`; a refusal of one kind only becomes an error at run time, when a value is of this kind."""
     try:
         return compute()
     except CompileLimit:
@@ -112,7 +112,7 @@ def _refused_at_run_time(cx: Context, refusals: list[TapegenError], compute: Cal
 
 
 def truth_of(cx: Context, value: Any) -> bool | Expr:
-    """The truth of a value that may be of two kinds; what has to be checked of one kind is checked of that alone."""
+    """The truth of a value that may be a union; checks that one kind needs run for that kind only."""
     if not isinstance(value, Choice):
         return truth(cx, value)
     whole = quietly(cx, lambda: truth(cx, value))
@@ -127,11 +127,11 @@ def as_bool(cx: Context, value: Any) -> Any:
     tested = truth_of(cx, value)
     if isinstance(tested, bool):
         return StaticValue(tested)
-    return Leaf(tested if tested.type == BOOL else Call(bool, (tested,), (), BOOL))  # one of NumPy is no `True`
+    return Leaf(tested if tested.type == BOOL else Call(bool, (tested,), (), BOOL))  # NumPy's bool is not `True`
 
 
 def narrowed(value: Any, test: Expr, first: bool) -> Any:
-    """What a value is where a test of its kind has an outcome."""
+    """A value narrowed by the outcome of a test of its kind."""
     if isinstance(value, Choice) and value.test == test:
         return value.first if first else value.second
     return value
@@ -142,7 +142,7 @@ def is_none(value: Any) -> bool:
 
 
 def refine(cx: Context, node: gast.AST, outcome: bool) -> None:
-    """Note what a test has told: a variable is None, or is not."""
+    """Narrow a variable by a test: it is None, or is not."""
     match node:
         case gast.UnaryOp() if isinstance(node.op, gast.Not):
             refine(cx, node.operand, not outcome)
@@ -166,7 +166,7 @@ def _refine_name(cx: Context, name: str, outcome: bool) -> None:
 
 @contextmanager
 def refined(cx: Context) -> Iterator[None]:
-    """Forget what tests have told when the expression is over."""
+    """Undo the narrowing by tests at the end of the expression."""
     before = {key: value for key, value in cx.state.vars.items() if isinstance(value, Choice)}
     try:
         yield
