@@ -1,7 +1,7 @@
-"""From a Python function and the types of its arguments to a program.
+"""Lowering entry points: from a Python function and the types of its arguments to a program.
 
 Lowering is an abstract interpreter over the syntax tree.  It runs the function once with abstract values: what is known
-(options, structures, callees, ranks) is decided on the way, what is not becomes a statement of the program.
+(options, structures, callees, ranks) is resolved on the way, everything else becomes a statement of the program.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ from tapegen.ir.types import Array
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """How a parameter of the program is found.
+    """A parameter of the program, and how its value is found.
 
     Attributes
     ----------
@@ -105,28 +105,28 @@ class Lowered:
     output : Abstract
         The structure of the result; its leaves are Slots (positions in `Return.values`) or static.
     params : tuple of Param
-        How each parameter is found, in order.
+        The parameters, in order.
     guards : tuple of Guard
-        Captured values that were taken as constant.
+        Captured values that were assumed constant.
     statics : tuple of (str, tuple, int or tuple)
-        Integer arguments that had to be known when compiling, and array arguments whose shape had to be: argument, path
-        and value or shape.
+        Integer arguments that had to be known at compile time, and array arguments whose shape had to be: argument,
+        path and value or shape.
     not_negative : tuple of (str, tuple)
         Integer arguments that must not be negative.
     sources : tuple of function
         Python functions whose text is part of the program.
     user_names : frozenset of str
-        Names that stand in the user's text.
+        Names in the user's text.
     modules : dict
-        What the user's text calls the modules it uses (`{"numpy": "np"}`).
+        The user's names for modules (`{"numpy": "np"}`).
     digest : str
         A short hash of the text of the function.
     floats : dict
-        Captured floats that were taken as constant, by where the text reads them.
+        Captured floats that were assumed constant, by variable.
     mutations : tuple of Mutation
-        What a call stores into objects of the caller: results of the program that are no part of `output`.
+        Stores of a call into objects of the caller, whose values are results of the program outside of `output`.
     places : dict
-        Where the parameters are read, told as `Mutation.place` tells where something is stored.
+        Where the parameters are read, in the notation of `Mutation.place`.
     """
 
     function: Function
@@ -145,11 +145,11 @@ class Lowered:
     _by_leaf: dict[Var, Var] = field(default_factory=dict)
 
     def param_of(self, leaf: Leaf) -> Var | None:
-        """The parameter for a leaf of an abstract argument; None when the argument was taken as constant."""
+        """The parameter for a leaf of an abstract argument; None when the argument was assumed constant."""
         return self._by_leaf.get(leaf.expr) if isinstance(leaf.expr, Var) else None
 
     def holds(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether the program is right for these arguments (of the right types) and the captured values of now."""
+        """Whether the program is valid for these arguments (of the right types) and the current captured values."""
         if not guards_hold(self.guards):
             return False
         for name, path, value in self.statics:
@@ -213,12 +213,12 @@ def lower_function(
     changing : frozenset
         Captured floats (see `Lowered.floats`) that are arguments of the program.
     lists : mapping
-        Lists among the arguments, by place, that the program appends to, and whether it reads their items as well.
+        Lists among the arguments, by location, that the program appends to, and whether it reads their items as well.
 
     Raises
     ------
     OtherForm
-        What `lists` says has to be something else.
+        `lists` does not describe the program.
     TapegenError
         The function cannot be lowered; the error points at the construct.
     """
@@ -253,7 +253,7 @@ def lower_function(
 
 
 def new_context(recursion: Recursion | None = None, *, rules: bool = False) -> Context:
-    """A context with everything in place."""
+    """A new context, with all handlers set."""
     cx = Context(rules=rules)
     cx.call, cx.check_emitted, cx.collect = call_value, check_emitted, collect_items
     cx.recursion, cx.routines, cx.caller = recursion or Recursion(), Routines(), CallerState()
@@ -280,11 +280,11 @@ class _Run:
         self.made: dict[Var, Var] = {}  # parameter while lowering -> Var of the abstract argument
 
     def origins(self, expr: Expr) -> set[Expr]:
-        """The arguments that an integer expression is computed from."""
+        """The arguments that an integer expression depends on."""
         return {self.made[var] for var in self.cx.int_sources(expr) if var in self.made}
 
     def captured(self, expr: Expr) -> set[Any]:
-        """Where the arrays from outside of the function stand that an integer expression is computed from."""
+        """The captured arrays that an integer expression depends on, by path."""
         sources = self.cx.int_sources(expr)
         return {path for path, (var, _) in self.cx.hidden.items() if var in sources and isinstance(var.type, Array)}
 
@@ -298,7 +298,7 @@ class _Run:
         try:
             enter(cx, frame)
             for argument, value in values.items():
-                if isinstance(value, Ref):  # `**options`: a dict of the call's own
+                if isinstance(value, Ref):  # `**options`: a new dict for each call
                     content = self._parameter(argument, cx.state.cells[value.cell].content, ())
                     pairs = zip(content.keys, content.children, strict=True)
                     own = replace(
@@ -379,7 +379,7 @@ class _Run:
         return Leaf(var)
 
     def hidden(self) -> set[Var]:
-        """The parameters that are no arguments."""
+        """The hidden parameters, which are not arguments."""
         return {var for var, _ in self.cx.hidden.values()}
 
     def _result(self, done: Finished, expr: Expr) -> Expr:
@@ -424,7 +424,7 @@ def inline_call(
     *,
     rules: bool = True,
 ) -> tuple[Block, Abstract]:
-    """Write out a call of a plain Python function whose arguments are IR expressions.
+    """Inline a call of a plain Python function whose arguments are IR expressions.
 
     Parameters
     ----------
@@ -435,7 +435,7 @@ def inline_call(
     names : NameSupply
         Gives the names of new values.
     rules : bool
-        Whether it is the body of a rule, whose constants fold into the text; else it keeps the errors of Python.
+        Whether it is the body of a rule, whose constants are folded; else Python's errors are preserved.
 
     Returns
     -------
@@ -448,7 +448,7 @@ def inline_call(
 def inline_guarded(
     func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None, names: NameSupply, *, rules: bool
 ) -> tuple[Block, Abstract, tuple[Guard, ...]]:
-    """The same, and what has to hold for it to be true another time."""
+    """The same, with the guards under which the result can be reused."""
     if not isinstance(func, FunctionType):
         raise refusal(func)
     cx = new_context(rules=rules)
@@ -473,13 +473,13 @@ def inline_guarded(
 
 
 def _guards(cx: Context) -> tuple[Guard, ...]:
-    """All that was read while lowering and may change."""
+    """Guards for everything that lowering read and that may change."""
     captured = (Guard(getter, value) for getter, value in (*cx.guards.values(), *library_guards(cx)))
     return (*captured, *(Guard(partial(getattr, func, "__code__"), func.__code__) for func in cx.sources))
 
 
 def _always_raises(cx: Context, func: FunctionType) -> NotDifferentiable:
-    """Why a call that is written out cannot return."""
+    """Why an inlined call cannot return."""
     last, detail = cx.builder.items[-1], ""
     if isinstance(last, Raise):
         parts = (part.value if isinstance(part, Const) else "..." for part in last.message)
@@ -524,6 +524,6 @@ __all__ = ["Lowered", "Param", "inline_call", "inline_guarded", "lower_function"
 
 
 def _name_of(func: FunctionType, parsed: Parsed) -> str:
-    """The name in the text, or the one that a wrapper documents; `__name__` may be "<lambda>" or anything else."""
+    """The name in the source, or that of the wrapped function; `__name__` may be "<lambda>" or anything else."""
     documented = hasattr(func, "__wrapped__") and func.__name__.isidentifier()
     return func.__name__ if documented else parsed.tree.name

@@ -1,4 +1,4 @@
-"""Methods of arrays and numbers."""
+"""Methods of arrays and scalars."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ THROUGH_FUNCTIONS: dict[str, Any] = {
 
 
 _PARAMETERS = {"choose": 'choices, *, out=None, mode="raise"'}
-"""Those of methods that take other arguments by position than their functions: `x.choose(a, b)` chooses of both."""
+"""Methods whose positional arguments differ from those of the function: `x.choose(a, b)` has two choices."""
 
 
 def _through_function(name: str, func: Any) -> None:
@@ -96,7 +96,7 @@ def _number_astype(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: s
 
 
 def _wanted(cx: Context, args: Sequence[Any], kwargs: dict[str, Any]) -> np.dtype[Any]:
-    """The dtype that is asked for."""
+    """The requested dtype."""
     given = [*args[1:], *(value for name, value in kwargs.items() if name == "dtype")]
     if len(given) != 1:
         cx.raise_(TypeError, "astype() takes one dtype")
@@ -162,7 +162,7 @@ def _item(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None
     rank = owner.type.rank
     if not index:
         index = [StaticValue(0)] * rank
-    if len(index) == 1 and rank > 1:  # counted through all elements
+    if len(index) == 1 and rank > 1:  # an index into the flattened array
         owner, rank = call_library(cx, np.ravel, [owner], {}), 1
     if len(index) != rank:
         raise cx.refusal(
@@ -181,7 +181,7 @@ def _number_item(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str
 
 
 def _plain_class(type_: Array | Scalar) -> type:
-    """The class of Python's numbers for an element."""
+    """The Python scalar class of an element."""
     return complex if is_complex(type_) else float if is_floating(type_) else bool if type_.dtype == "bool" else int
 
 

@@ -1,4 +1,4 @@
-"""Attributes: of objects and their classes, of modules, of numbers and arrays."""
+"""Attribute access: of objects and their classes, of modules, of scalars and arrays."""
 
 from __future__ import annotations
 
@@ -112,13 +112,13 @@ def _check_looked_up_plainly(cx: Context, cls: type) -> None:
 
 
 def _class_comes_first(cx: Context, cls: type, name: str) -> bool:
-    """Whether the class of an object decides what an attribute is, although the object has it: a property."""
+    """Whether an attribute of the class takes precedence over that of the object: a data descriptor (property)."""
     kind = type(class_member(cx, cls, name))
     return hasattr(kind, "__set__") and kind not in _PLAIN_DESCRIPTORS
 
 
 def _class_attribute(cx: Context, owner: Any, cls: type, name: str, after: type | None = None) -> Any:
-    """An attribute that the class of an object holds: a method, a property, a constant."""
+    """An attribute of the class of an object: a method, a property, a constant."""
     found = class_member(cx, cls, name, after)
     asked = special_method(cx, cls, "__getattr__") if found is MISSING and after is None else None
     if asked is not None:
@@ -203,7 +203,7 @@ def _static_attribute(cx: Context, value: Any, name: str) -> Any:
 
 
 def _path(owner: Any, name: str) -> Any:
-    """Where an attribute of a module, class or function stands, however it is found."""
+    """The canonical path of an attribute of a module, class or function, independent of how it was reached."""
     if isinstance(owner, ModuleType):
         return ("global", id(vars(owner)), name)
     if isinstance(owner, type):
@@ -211,7 +211,7 @@ def _path(owner: Any, name: str) -> Any:
     return (id(owner), name)
 
 
-# ---- numbers and arrays --------------------------------------------------------------------------------------------
+# ---- scalars and arrays --------------------------------------------------------------------------------------------
 
 
 _OF_MEMORY = {
@@ -271,7 +271,7 @@ def _number_attribute(cx: Context, owner: Any, name: str, hint: str | None) -> A
 
 
 def _check_has(cx: Context, number: Expr, name: str) -> None:
-    """Refuse an attribute of arrays of what is a number of Python on some path, which does not have it."""
+    """Refuse an array attribute of a value that is a Python scalar without this attribute on some path."""
     for kind in kinds_of(cx, number):
         if isinstance(kind, Scalar) and kind.python and not hasattr(python_class(kind), name):
             raise cx.refusal(
@@ -314,7 +314,7 @@ def _array_attribute(cx: Context, owner: Any, type_: Array, name: str, hint: str
             return owner
         case "imag":
             zeros = emit_call(cx, np.zeros_like, (owner,))
-            return emit_call(cx, np.broadcast_to, (zeros, shape_of(cx, owner)), hint=hint)  # nobody writes into it
+            return emit_call(cx, np.broadcast_to, (zeros, shape_of(cx, owner)), hint=hint)  # read-only
     if name in THROUGH_FUNCTIONS or has_method("array", name):
         return Bound(StaticValue(Method("array", name)), (owner,))
     raise cx.refusal(

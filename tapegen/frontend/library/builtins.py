@@ -1,4 +1,4 @@
-"""Builtins, and the functions of NumPy that look at types or write into their arguments."""
+"""Builtins: conversions, type tests, reductions over containers, attribute functions."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ _func: Any
 
 
 def written_out(cx: Context, text: Any, args: Args) -> Any:
-    """Write out the Python text of a builtin; its statements belong to the user's statement."""
+    """Inline the Python template of a builtin; its statements belong to the user's statement."""
     return inline_function(cx, text, args, {})
 
 
-# ---- numbers -------------------------------------------------------------------------------------------------------
+# ---- scalars -------------------------------------------------------------------------------------------------------
 
 
 def _plain(func: Any, takes: str) -> None:
@@ -197,7 +197,7 @@ def _extreme(func: Any, comparison: Any) -> None:
 
 
 def _indexable(cx: Context, items: Any) -> Any:
-    """What has items as something with places for them."""
+    """An iterable as something that can be indexed."""
     content = struct_of(cx, items)
     if isinstance(items, (Series, View)) or (content is not None and content.kind == "dict"):
         return call_value(cx, StaticValue(list), [items], {})
@@ -287,7 +287,7 @@ def _quantified(func: Any, combine: Any, library: Any) -> None:
 _quantified(all, intrinsics.and_, np.all)
 _quantified(any, intrinsics.or_, np.any)
 
-# ---- what a value is -----------------------------------------------------------------------------------------------
+# ---- types and identity ---------------------------------------------------------------------------------------------
 
 
 def class_of(cx: Context, value: Any) -> type:
@@ -317,7 +317,7 @@ def _class_of_type(type_: Type) -> type:
 
 
 def _same_on_all_paths(cx: Context, value: Any, asked: Callable[[type], Any]) -> StaticValue:
-    """What is asked of the class of a value, if all paths to it give the same answer."""
+    """The result of a query of the class of a value, if it is the same on all paths."""
     if not isinstance(value, Leaf):
         return StaticValue(asked(class_of(cx, value)))
     classes = {_class_of_type(kind) for kind in kinds_of(cx, value.expr)}
@@ -417,7 +417,7 @@ def _format(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 @handles(object.__setattr__, takes="self, name, value, /")
 def _setattr(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    """What the class says of attributes that are set is passed by: so frozen dataclasses fill their fields."""
+    """`object.__setattr__`, which bypasses `__setattr__` of the class: frozen dataclasses set their fields with it."""
     owner, name, value = args
     content = struct_of(cx, owner)
     known = static(cx, name, "the name of an attribute")
@@ -440,7 +440,7 @@ def _nothing(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 @handles(super, takes="type=None, object=None, /")
 def _super(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    """`super()` in a method: the class is in a cell of the function, the object is the first argument."""
+    """`super()` in a method: the class comes from the `__class__` cell, the object is the first argument."""
     if args:
         after, owner = known_value(args[0]), args[1] if len(args) > 1 else None
     else:

@@ -70,18 +70,18 @@ def _sort_list(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str |
     if ordered is not None:
         cx.set_cell(args[0], list_of(ordered))
         return StaticValue(None)
-    if content is not None and content.children:  # its places are computed
+    if content is not None and content.children:  # the positions are computed
         widen_cell(cx, args[0].cell, [(content, cx.state)])
     cx.call(cx, StaticValue(builtin_functions.put_in_order), (args[0], key, StaticValue(reverse)), {})
     return StaticValue(None)
 
 
 class _Undecided(Exception):
-    """Which of two values comes first depends on the run."""
+    """The order of two values is not known at compile time."""
 
 
 def _in_known_order(cx: Context, items: Sequence[Any], key: Any, reverse: bool) -> list[Any] | None:
-    """The items as `sorted` puts them, where that is decided by what is known of them or of their keys."""
+    """The items in the order of `sorted`, if known items or keys determine it at compile time."""
     keys, saved = list(items), cx.state.copy()
     if known_value(key) is not None:
         keys = [quietly(cx, partial(cx.call, cx, key, (item,), {})) for item in items]
@@ -100,7 +100,7 @@ def _in_known_order(cx: Context, items: Sequence[Any], key: Any, reverse: bool) 
 
 
 def _before(cx: Context, a: Any, b: Any) -> bool:
-    """Whether `a < b`: of tuples and lists as far as they have to be compared."""
+    """Whether `a < b`: tuples and lists are compared up to the first difference."""
     known, other = known_value(a), known_value(b)
     if known is not UNKNOWN and other is not UNKNOWN:
         return bool(known < other)
@@ -175,7 +175,7 @@ def _tuple_index(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str
 
 
 def _first_place(cx: Context, owner: Any, value: Any, absent: str | None) -> Any:
-    """Where a value stands first; `absent` is what Python says where it does not, if that names no value."""
+    """The first position of a value; `absent` is Python's message for a missing one, if that names no value."""
     content = struct_of(cx, owner)
     known = [UNKNOWN] if content is None else [known_value(child) for child in (*content.children, value)]
     if UNKNOWN not in known:

@@ -1,4 +1,4 @@
-"""`np.mgrid[...]` and `np.ogrid[...]`: coordinates from slices."""
+"""Index grids `np.mgrid[...]` and `np.ogrid[...]`: coordinates from slices."""
 
 from __future__ import annotations
 

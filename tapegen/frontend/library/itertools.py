@@ -1,4 +1,4 @@
-"""Series made of series: `itertools`, `np.ndindex`, `np.ndenumerate`."""
+"""Iterator combinators: `itertools`, `np.ndindex`, `np.ndenumerate`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _size(cx: Context, value: Any) -> Any:
 
 
 def _pool(cx: Context, value: Any) -> Series:
-    """The items of something, as Python takes them all before the first is used."""
+    """All items of an iterable, which Python reads before it yields the first result."""
     if isinstance(value, Leaf) and isinstance(value.type, Array) and value.type.rank == 1:
         value = emit_call(cx, np.copy, (value,))
     elif isinstance(value, Ref):
@@ -49,7 +49,7 @@ def _pool(cx: Context, value: Any) -> Series:
     return series_of(cx, value)
 
 
-# ---- all tuples ----------------------------------------------------------------------------------------------------
+# ---- products ------------------------------------------------------------------------------------------------------
 
 
 @handles(itertools.product, takes="*iterables, repeat=1")
@@ -78,7 +78,7 @@ def _ndenumerate(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 
 def _grid(cx: Context, factors: list[Series], beside: Callable[[Sequence[Any]], Any] | None = None) -> Series:
-    """The tuples of one item of each series, the last one changing fastest; or pairs of them and something else."""
+    """The Cartesian product of series, the last one varying fastest; or pairs of its tuples and another value."""
     unroll = any(one.unroll for one in factors) or not factors
     sizes = [StaticValue(known_length(cx, one)) if unroll else _length(one) for one in factors]
     total: Any = StaticValue(1)
@@ -102,11 +102,11 @@ def _always(series: Series, outer: Sequence[Any]) -> Series:
     return series
 
 
-# ---- choices -------------------------------------------------------------------------------------------------------
+# ---- combinations --------------------------------------------------------------------------------------------------
 
 
 def _choices(func: Any, takes: str, number: Callable[..., int], step: int | None) -> None:
-    """`number` counts them; each part is chosen `step` places behind the last one, or anywhere."""
+    """`number` counts the choices; each position is at least `step` after the last one (None: any position)."""
 
     @handles(func, takes=takes)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
@@ -132,7 +132,7 @@ def table_of(func: Callable[..., Any], size: int, count: int) -> np.ndarray:
 
 
 def _from_table(cx: Context, func: Any, series: Series, count: int) -> Callable[[Any], Any]:
-    """The items of a loop that is not written as a nest: by a table that is made before the program runs."""
+    """The items of a loop that is not lowered to a loop nest: from a table computed at entry."""
 
     def item(k: Any) -> Any:
         getter = functools.partial(table_of, func, known_length(cx, series), count)
@@ -143,9 +143,9 @@ def _from_table(cx: Context, func: Any, series: Series, count: int) -> Callable[
 
 
 def _rising(cx: Context, series: Series, count: int, step: int) -> tuple[Callable[[Sequence[Any]], Series], ...]:
-    """Loops of which each begins `step` places behind the last one."""
+    """Nested loops, each of which starts `step` positions after the enclosing one."""
     size = _length(series)
-    at: list[Any] = [None] * count  # where the iterations of the loops around are
+    at: list[Any] = [None] * count  # the current positions of the enclosing loops
 
     def loop(place: int, outer: Sequence[Any]) -> Series:
         start: Any = StaticValue(0)
@@ -166,7 +166,7 @@ _choices(itertools.combinations, "iterable, r", stdlib_functions.choices, 1)
 _choices(itertools.combinations_with_replacement, "iterable, r", stdlib_functions.repeated_choices, 0)
 _choices(itertools.permutations, "iterable, r=None", stdlib_functions.arrangements, None)
 
-# ---- one after the other -------------------------------------------------------------------------------------------
+# ---- concatenation and slices --------------------------------------------------------------------------------------
 
 
 @handles(itertools.pairwise, takes="iterable, /")
@@ -265,7 +265,7 @@ def _zip_longest(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return Series(max(lengths, default=0), item, unroll=True, lists=lists)
 
 
-# ---- without an end ------------------------------------------------------------------------------------------------
+# ---- infinite series -----------------------------------------------------------------------------------------------
 
 
 @handles(itertools.repeat, takes="object, times=None")

@@ -1,4 +1,4 @@
-"""Arrays made of lists that grow: `np.vstack(rows)`, `np.concatenate(parts)`."""
+"""Arrays made of growing lists: `np.vstack(rows)`, `np.concatenate(parts)`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tapegen.ir.types import Array
 
 
 def _joining(func: Callable[..., Any], make: Callable[[Context, Any, int, int], Any]) -> None:
-    """`make` gets a list, the rank of its items and an axis; None says that it has no way."""
+    """Register a function that joins lists: `make` takes a list, the item rank and an axis; None if unsupported."""
 
     @handles(func, takes=PASSED_ON)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
@@ -34,7 +34,7 @@ def _joining(func: Callable[..., Any], make: Callable[[Context, Any, int, int], 
 
 
 def _rank(cx: Context, value: Any) -> int | None:
-    """The rank of the items of a growing list of numbers or arrays."""
+    """The rank of the items of a growing list of scalars or arrays."""
     run_list = run_list_of(cx, value)
     if run_list is None or len(run_list.columns) > 1:
         return None

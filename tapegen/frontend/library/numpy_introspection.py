@@ -1,4 +1,4 @@
-"""Functions of NumPy and math that look at types or shapes, or write into their arguments."""
+"""Introspection functions of NumPy and math, which depend on types or shapes, or write into their arguments."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ _of_types(np.result_type, "*arrays_and_dtypes")
 _of_types(np.promote_types, "type1, type2")
 _of_types(np.can_cast, 'from_, to, casting="safe"')
 
-# ---- NumPy: arrays out of what is there ----------------------------------------------------------------------------
+# ---- NumPy: arrays from existing values ----------------------------------------------------------------------------
 
 
 _ORDERED = {"C": np.ascontiguousarray, "F": np.asfortranarray}
@@ -137,7 +137,7 @@ def _asarray(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 
 def _shared(cx: Context, value: Any, dtype: Any, order: Any, copies: Any, hint: Hint) -> Any:
-    """The very array where it has the dtype and the layout that are wanted, unless a copy is."""
+    """The array itself if it has the wanted dtype and layout, unless a copy is requested."""
     wanted, layout = static(cx, dtype, "the dtype"), static(cx, order, "'order'")
     if layout not in (None, "C", "F", "A", "K"):
         cx.raise_(ValueError, f"order must be one of 'C', 'F', 'A', or 'K' (got {layout!r})")
@@ -228,7 +228,7 @@ def _array(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 
 def _table(cx: Context, item: Any, columns: Iterator[Var], hint: Hint, axis: int = 0) -> Any:
-    """The array of a growing list of tuples, of which each part is in a list of its own; None for other lists."""
+    """The array of a growing list of tuples, which is stored as one list per field; None for other lists."""
     content = struct_of(cx, item)
     if content is None or content.kind not in ("tuple", "list"):
         number = type_of(item) is not None
@@ -278,7 +278,7 @@ def _number_or_array(cx: Context, value: Any) -> Any:
 
 @handles(np.ix_, takes="*args")
 def _open_mesh(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    """Each sequence of positions along an axis of its own."""
+    """Open mesh (`np.ix_`): each index sequence along its own axis."""
     arrays = [_number_or_array(cx, arg) for arg in args]
     if not all(isinstance(type_ := type_of(a), Array) and type_.rank == 1 and "int" in type_.dtype for a in arrays):
         if any(isinstance(array, Leaf) and is_floating(array.type) for array in arrays):
@@ -307,15 +307,15 @@ def _squeeze(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         if shape is not None:
             kwargs = {"axis": StaticValue(tuple(k for k, size in enumerate(shape) if size == 1))}
             return call_library(cx, np.squeeze, [value], kwargs, hint)
-        if isinstance(array, Var) and array in cx.definitions:  # of an argument the type says it all
+        if isinstance(array, Var) and array in cx.definitions:  # of an argument, the type marks all unit axes
             _check_axes(cx, array)
     return call_library(cx, np.squeeze, args, kwargs, hint)
 
 
 def _check_axes(cx: Context, array: Var) -> None:
-    """See that an array has no axis of one entry but those that its type tells.
+    """Check that an array has no axis of size 1 except those that its type marks.
 
-    Where it may have one in the call at hand, the program is made for the shapes of that call.
+    Where it may have one in the call at hand, the program is specialized for the shapes of that call.
     """
     assert isinstance(array.type, Array)
     sizes = {
@@ -332,7 +332,7 @@ def _check_axes(cx: Context, array: Var) -> None:
 
 @handles(np.broadcast_shapes, takes="*args")
 def _broadcast_shapes(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    """Of known sizes there is nothing to compute; what does not fit is said by the call itself."""
+    """`np.broadcast_shapes`: known sizes are folded; the call itself raises for shapes that do not fit."""
     contents = [struct_of(cx, arg) for arg in args]
     shapes = [tuple(map(known_value, content.children)) if content is not None else (UNKNOWN,) for content in contents]
     if not any(UNKNOWN in shape for shape in shapes):
@@ -393,7 +393,7 @@ def _hypot(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return call_value(cx, StaticValue(math.dist), [tuple_of(args), origin], {}, hint)
 
 
-# ---- derivatives changed on the way ----------------------------------------------------------------------------------
+# ---- gradient modifiers ---------------------------------------------------------------------------------------------
 
 
 def _on_leaves(func: Any) -> None:

@@ -1,4 +1,4 @@
-"""Calls of NumPy's functions in forms that are written out: keywords and subscripts that no rule speaks of."""
+"""Keyword variants of NumPy calls that no rule covers, decomposed into other calls."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PADDED = frozenset({"mean", "median", "maximum", "minimum", "linear_ramp"})
 
 
 def is_written_out(mode: Any) -> bool:
-    """Whether `np.pad` has no rule for a mode and is written out."""
+    """Whether `np.pad` has no rule for a mode and is decomposed."""
     return isinstance(mode, str) and mode in _PADDED
 
 
@@ -58,7 +58,7 @@ def _varies(value: Any) -> bool:
 def _diff(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     times = args[1] if len(args) > 1 else kwargs.get("n", StaticValue(1))
     if known_value(times) == 0 and args and isinstance(args[0], Leaf) and isinstance(args[0].type, Array):
-        return args[0]  # NumPy returns the array itself, and looks at nothing else
+        return args[0]  # NumPy returns the array itself, and ignores other arguments
     if len(args) > 3 or "prepend" in kwargs or "append" in kwargs:
         given = [value if type_of(value) is not None else emit_call(cx, np.array, (value,)) for value in args[3:]]
         return cx.call(cx, StaticValue(decompositions.differences), (*args[:3], *given), kwargs)
@@ -67,7 +67,7 @@ def _diff(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 @handles(np.reshape, takes=PASSED_ON)
 def _reshape(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    """The order by name: it is written as a method, which takes sizes by position."""
+    """`order` as a keyword: the call is printed as a method, which takes sizes by position."""
     if len(args) > 2:
         args, kwargs = args[:2], {"order": args[2], **kwargs}
     copy = known_value(kwargs["copy"]) if "copy" in kwargs and args else False
@@ -93,7 +93,7 @@ _at_many(np.nanquantile)
 
 @handles(np.nan_to_num, takes="x, copy=True, nan=0.0, posinf=None, neginf=None")
 def _nan_to_num(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    """Without a copy it stores into its argument."""
+    """`np.nan_to_num`; with `copy=False` it stores into its argument."""
     named = dict(zip(("x", "copy", "nan", "posinf", "neginf"), args, strict=False)) | kwargs
     x = named.pop("x")
     copy = known_value(named.pop("copy", StaticValue(True)))
@@ -220,7 +220,7 @@ def _meshgrid(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 @handles(np.einsum, takes=PASSED_ON)
 def _einsum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    """A letter that stands twice at one operand means its diagonal."""
+    """`np.einsum`; a letter that occurs twice in one operand means its diagonal."""
     subscripts, operands = known_value(args[0]), args[1:]
     ranks = [getattr(type_of(operand), "rank", None) for operand in operands]
     if not isinstance(subscripts, str) or None in ranks or len(ranks) != subscripts.count(",") + 1:
@@ -248,7 +248,7 @@ def _einsum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 
 def _diagonal(cx: Context, term: str, operand: Leaf) -> tuple[str, Any]:
-    """Take the diagonal of the first letter that stands twice; it comes last."""
+    """Take the diagonal over the first repeated letter; its axis comes last."""
     letter = next(letter for letter in term if term.count(letter) > 1)
     first = term.index(letter)
     second = term.index(letter, first + 1)

@@ -1,8 +1,8 @@
-"""Arrays that a program gives for results (`out=`): which results may be stored into them.
+"""Output arrays (`out=`): which results may be stored into them.
 
-A ufunc spreads its result over a larger array, and converts it where that loses no kind of number.  Other functions
-compute in the array itself, or write past the end of what fits (`np.cumsum`), so for these it must have the shape and
-the dtype of the result.  A result is stored when it is complete; a few functions write while they still read.
+A ufunc broadcasts its result to a larger array, and converts it under casting rule "same_kind".  Other functions
+compute in the array itself, or write past its end (`np.cumsum`), so for these it must have the shape and the dtype of
+the result.  The program stores a complete result; a few functions of NumPy write while they still read.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from tapegen.ir.printer import callable_text
 from tapegen.ir.types import BOOL, Array, Scalar
 
 _OF_ELEMENTS = frozenset({np.clip, np.fix, np.outer})
-"""Functions that are ufuncs in all but their class."""
+"""Functions that behave like ufuncs, but are of another class."""
 _CONVERT = _OF_ELEMENTS | {np.concatenate, np.stack}
 """Functions that convert their result to the dtype of the array."""
 _SCANS = frozenset({np.cumsum, np.cumprod, np.nancumsum, np.nancumprod, np.cumulative_sum, np.cumulative_prod})
-"""Functions that look at fewer elements of an array without axes than they write: plain Python may end there."""
+"""Functions that write beyond a zero-dimensional array: plain Python may crash there."""
 _CONTIGUOUS = frozenset({np.dot, np.linalg.multi_dot})
-"""Functions that take no array with gaps, or with its axes turned, for the result."""
+"""Functions that require a contiguous output array, not transposed."""
 _WRITE_EARLY = frozenset({np.concatenate, np.stack, np.ptp, np.vecdot})
 """Functions that write a part of the result before they have read all operands."""
 
@@ -40,7 +40,7 @@ _WRITE_EARLY = frozenset({np.concatenate, np.stack, np.ptp, np.vecdot})
 def write_result(
     cx: Context, func: Any, out: Any, result: Any, operands: Iterable[Any] = (), casting: str = "same_kind"
 ) -> Any:
-    """Store a result into the array for it, of several results each into its own; give what the call returns."""
+    """Store each result into its output array; returns the value of the call."""
     if isinstance(out, Leaf) and isinstance(out.type, Array):
         check_type(cx, func, out.type, result, casting)
         _check_shape(cx, func, out, result)
@@ -69,12 +69,12 @@ def _is_of_elements(func: Any) -> bool:
 
 
 def _runs_along_an_axis(func: Any) -> bool:
-    """Whether a function is one of those of which NumPy does not compare all shapes."""
+    """Whether a function is a scan, for which NumPy does not check all shapes."""
     return func in _SCANS or getattr(func, "__name__", "") == "accumulate"
 
 
 def check_type(cx: Context, func: Any, out: Array, result: Any, casting: str) -> None:
-    """The dtype of a result must fit that of the array for it."""
+    """Check that the dtype of a result can be cast to that of its output array."""
     type_ = type_of(result)
     if not isinstance(type_, (Array, Scalar)) or type_.dtype == out.dtype:
         return
@@ -88,7 +88,7 @@ def check_type(cx: Context, func: Any, out: Array, result: Any, casting: str) ->
 
 
 def _check_shape(cx: Context, func: Any, out: Leaf, result: Any) -> None:
-    """The array must have the shape of the result; for a ufunc it may be larger, which the store itself looks at."""
+    """Check the shape of an output array; for a ufunc it may be larger, which the store itself checks."""
     type_ = type_of(result)
     rank = type_.rank if isinstance(type_, Array) else 0
     assert isinstance(out.type, Array)
@@ -119,7 +119,7 @@ def _check_shape(cx: Context, func: Any, out: Leaf, result: Any) -> None:
 
 
 def refuse_overlap(cx: Context, func: Any, out: Any, operands: Iterable[Any]) -> None:
-    """What a function writes must not be what it has yet to read, or to write."""
+    """Refuse output arrays that overlap operands or each other."""
     if not isinstance(out, Leaf) or not isinstance(out.type, Array):
         return
     place = _place(cx, out)
@@ -132,7 +132,7 @@ def refuse_overlap(cx: Context, func: Any, out: Any, operands: Iterable[Any]) ->
 
 
 def refuse_reading_while_writing(cx: Context, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Refuse functions that store element by element where what they store may share memory with the array."""
+    """Refuse functions that store element by element where the stored values may alias the array."""
     names = {np.place: ("arr", "mask", "vals"), np.fill_diagonal: ("a", "val")}.get(func)
     if names is not None:
         named = dict(zip(names, args, strict=False)) | dict(kwargs)
@@ -150,7 +150,7 @@ def _arrays(cx: Context, values: Iterable[Any]) -> Iterator[Var]:
 
 
 def _place(cx: Context, array: Leaf) -> Var:
-    """The array itself; of a part of a complex array the whole."""
+    """The array; for a real or imaginary part, the complex array."""
     place = array.expr.args[0] if is_part(array) and isinstance(array.expr, Call) else operand(cx, array)
     assert isinstance(place, Var)
     return place

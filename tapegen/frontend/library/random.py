@@ -1,6 +1,6 @@
-"""Random draws: calls of the methods of NumPy's generators, which are named at once and never repeated.
+"""Random draws: calls of methods of NumPy's generators, each bound to a variable at once and never repeated.
 
-A generator is an argument like an array; `np.random.normal` and its like are methods of one that NumPy keeps.
+A generator is an argument like an array; `np.random.normal` and the like are methods of NumPy's global generator.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _draw(func: Any, cx: Context, args: list[Any], kwargs: dict[str, Any], hint:
         store_place(cx, Place(out, []), made)
         return out
     body = body_of(func)
-    written = cx.frame.parsed.file == rules_random.__file__  # what it is made of is drawn as it is
+    written = cx.frame.parsed.file == rules_random.__file__  # draws inside a decomposition are not decomposed
     if body is not None and not written and _is_written_out(func, given):
         assert isinstance(body, FunctionType)
         numbers = {key: value if key in OPTIONS else _number(cx, value) for key, value in given.items()}
@@ -110,7 +110,7 @@ def _parameter(cx: Context, value: Any) -> Any:
 
 
 def _number(cx: Context, value: Any) -> Any:
-    """A number as NumPy's C code takes it."""
+    """A scalar converted as NumPy's C code does."""
     type_ = type_of(value)
     if isinstance(value, Leaf) and (isinstance(type_, Scalar) or (isinstance(type_, Array) and not type_.rank)):
         return value if "int" in type_.dtype else call_value(cx, StaticValue(float), [value], {})
@@ -118,13 +118,13 @@ def _number(cx: Context, value: Any) -> Any:
 
 
 def _is_written_out(func: Any, given: Mapping[str, Any]) -> bool:
-    """Whether a parameter of a draw may be active, or what it does is told by what it is made of."""
+    """Whether a draw is decomposed: a parameter may be active, or compiled code needs the decomposition."""
     leaves = [given[key] for key in decisive(func) if key in given and isinstance(given[key], Leaf)]
     return any(is_floating(leaf.type) for leaf in leaves) or func.__name__ in ("shuffle", "triangular")
 
 
 def _type(cx: Context, func: Any, given: Mapping[str, Any]) -> Type:
-    """The type of a draw, which is a new array; of the size all but the number of axes is unknown."""
+    """The type of a draw: a new array, of whose size only the rank is known."""
     name = func.__name__
     known = {key: value for key, value in given.items() if key not in ("self", "size", "p")}
     if name == "multinomial":
@@ -165,7 +165,7 @@ def _emit(cx: Context, func: Any, bound: inspect.BoundArguments, type_: Type, hi
 for _func in intrinsics.DRAWS:
     handles(_func, takes=PASSED_ON)(functools.partial(_draw, _func))
 
-# ---- the generator that NumPy keeps --------------------------------------------------------------------------------
+# ---- NumPy's global generator -------------------------------------------------------------------------------------
 
 
 _KEPT: np.random.RandomState = np.random.mtrand._rand

@@ -1,4 +1,4 @@
-"""Builtins that make series and containers: ranges, lists, tuples, dicts, their copies."""
+"""Sequence builtins: ranges, lists, tuples, dicts, and their copies."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _len(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 
 def _items_of(cx: Context, value: Any) -> tuple[Any, ...] | None:
-    """The items of something that is iterated, if their number is known and they are not made in a loop."""
+    """The items of an iterable, if their number is known and no loop produces them."""
     if isinstance(value, Series):
         if isinstance(value.length, int) and (value.unroll or value.length <= 16):
             value = series_of(cx, value)
@@ -183,7 +183,7 @@ def _with_keys(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 
 def pairs_of(cx: Context, value: Any) -> Iterator[tuple[Any, Any]]:
-    """The keys and values that a dict is made of."""
+    """The keys and values from which a dict is built."""
     content = struct_of(cx, value)
     if content is not None and content.kind == "dict":
         yield from zip(content.keys, content.children, strict=True)

@@ -1,4 +1,4 @@
-"""Sets of values that are known when compiling: what is in them decides, and their order plays no part."""
+"""Sets of compile-time values: equal sets are interchangeable, whatever their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of a program as Python functions: what `tapegen.rules.implicit` asks of the compiler."""
+"""Solver callbacks: functions of a program as Python functions, for `tapegen.rules.implicit`."""
 
 from __future__ import annotations
 

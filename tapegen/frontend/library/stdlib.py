@@ -76,7 +76,7 @@ _on_heap(heapq.heapify, stdlib_functions.made_a_heap, "heap, /")
 
 @handles(inspect.getfullargspec, takes="func")
 def _parameter_names(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    """What a wrapper asks of the function it wraps: known, as long as the function is the same."""
+    """`inspect.getfullargspec`: a constant as long as the function is the same."""
     function = static(cx, args[0], "the function")
     try:
         names = inspect.getfullargspec(function)
@@ -98,7 +98,7 @@ def _copy(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 @handles(copy.deepcopy, takes="x")
 def _deepcopy(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    made: dict[Any, Any] = {}  # what is met twice is copied once
+    made: dict[Any, Any] = {}  # shared objects are copied once
 
     def copied(value: Any) -> Any:
         key = value.cell if isinstance(value, Ref) else value.expr if isinstance(value, Leaf) else None
@@ -114,7 +114,7 @@ def _deepcopy(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 
 def _copied(cx: Context, value: Any, part: Callable[[Any], Any], hint: Hint = None) -> Any:
-    """A copy of a value whose parts are what `part` makes of them."""
+    """A copy of a value, with `part` applied to its children."""
     if isinstance(value, Leaf) and isinstance(value.type, Array):
         return copy_in_order(cx, value, "K", hint)
     content = struct_of(cx, value)
@@ -167,7 +167,7 @@ def _astuple(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 
 def _taken_apart(cx: Context, value: Any, made: Callable[[list[str], list[Any]], Any]) -> Any:
-    """Dataclasses as what `made` makes of their fields, in containers too; what else there is, is copied."""
+    """Convert dataclasses with `made`, in containers too; other values are copied."""
 
     def part(child: Any) -> Any:
         content = struct_of(cx, child)
@@ -208,7 +208,7 @@ _statistic(statistics.stdev, stdlib_functions.stdev)
 _statistic(statistics.pstdev, stdlib_functions.pstdev)
 _statistic(statistics.median, stdlib_functions.median)
 
-# ---- functions of numbers, applied to arrays -----------------------------------------------------------------------
+# ---- scalar functions, applied to arrays ---------------------------------------------------------------------------
 
 
 @handles(np.vectorize, takes="pyfunc, otypes=None, doc=None, *, cache=False")

@@ -1,6 +1,6 @@
-"""`ufunc.at(array, indices, values)`: a function applied at one position after the other, also where they repeat.
+"""`ufunc.at(array, indices, values)`: an unbuffered operation, applied once for each occurrence of a position.
 
-The values spread over the positions, as NumPy's documentation says.  (`np.add.at` of NumPy 2.4 reads past the end of a
+The values are broadcast to the positions, as NumPy documents.  (`np.add.at` of NumPy 2.4 reads past the end of a
 vector of values where a vector is indexed by a matrix.)
 """
 
@@ -23,7 +23,7 @@ from tapegen.ir.nodes import Var
 from tapegen.ir.types import Array, Scalar
 
 _ADDED = {np.add: False, np.subtract: True}
-"""Functions that are accumulating stores, and whether of the negative values."""
+"""Functions that become accumulating stores, and whether with negated values."""
 
 
 def apply_at(cx: Context, ufunc: np.ufunc, base: Any, index: Any, values: tuple[Any, ...]) -> StaticValue:
@@ -51,7 +51,7 @@ def apply_at(cx: Context, ufunc: np.ufunc, base: Any, index: Any, values: tuple[
         store_place(cx, place, cx.call(cx, StaticValue(ufunc), (part, *values), {}))
     else:
         positions = place.index[0]
-        if base.type.rank > 1 or len(place.index) > 1:  # each position by its number among all elements
+        if base.type.rank > 1 or len(place.index) > 1:  # each position as an index into the flattened array
             numbers = cx.call(cx, StaticValue(ufunc_methods.numbered), (base,), {})
             positions = load_place(cx, Place(numbers, place.index))
         written: Any = ufunc_methods.each_at if values else ufunc_methods.each_changed_at
@@ -71,7 +71,7 @@ def _as_array(cx: Context, value: Any) -> Any:
 
 
 def _without_overlap(cx: Context, base: Leaf, value: Any) -> Any:
-    """The values as they are before the first of them is used."""
+    """The values, copied if they may alias the array."""
     if isinstance(value, Leaf) and isinstance(value.type, Array):
         target, source = operand(cx, base), operand(cx, value)
         if isinstance(target, Var) and isinstance(source, Var) and cx.may_overlap(target, source):
@@ -80,7 +80,7 @@ def _without_overlap(cx: Context, base: Leaf, value: Any) -> Any:
 
 
 def _may_repeat(place: Place) -> bool:
-    """Whether an index may name a position twice: by arrays of integers, also beside a mask."""
+    """Whether an index may select a position twice: it contains integer arrays, possibly with a mask."""
     types = [type_of(item) for item in place.index]
     arrays = [type_ for type_ in types if isinstance(type_, Array)]
     return bool(arrays) and not (len(types) == 1 and arrays[0].dtype == "bool")

@@ -1,4 +1,4 @@
-"""Assignments to attributes of objects."""
+"""Attribute stores: assignments to attributes of objects."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def set_attribute(cx: Context, owner: Any, name: str, value: Any) -> None:
 
 
 def _refuse_of_numbers(cx: Context, type_: Type, name: str) -> None:
-    """Arrays and numbers take no attributes of the user's; what they have is not set."""
+    """Refuse to set attributes of arrays and scalars."""
     if isinstance(type_, Array):
         cls: type = np.ndarray
     elif isinstance(type_, Scalar):
@@ -74,7 +74,7 @@ def _refuse_of_numbers(cx: Context, type_: Type, name: str) -> None:
 
 
 def _set_by_class(cx: Context, owner: Any, cls: type, name: str, value: Any) -> bool:
-    """What the class of an object does when an attribute is set; False where it leaves that to Python."""
+    """Set an attribute as the class defines (`__setattr__`, property); False where the class does not."""
     if isinstance(class_member(cx, cls, "__setattr__"), FunctionType):
         if dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
             cx.raise_(dataclasses.FrozenInstanceError, f"cannot assign to field '{name}'")

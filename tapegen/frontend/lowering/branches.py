@@ -1,4 +1,4 @@
-"""Branches and what they leave behind."""
+"""If-conversion: lowers both branches, and joins variables and containers after them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tapegen.ir.nodes import Expr, Var
 def branches(
     cx: Context, test: Expr, body: Callable[[], Any], orelse: Callable[[], Any], live: frozenset[str] | None
 ) -> tuple[Any, Any]:
-    """Run two branches and join what they leave behind in the names `live` (None: all); returns what they return.
+    """Run two branches and join the variables in `live` (None: all); returns the results of both.
 
-    A branch that never ends stays in the If; what the other one does then needs no If around it.
+    A branch that never reaches its end stays in the If; the other branch then continues after it, outside of the If.
     """
     if cx.whole:
         raise NeedsStatements
@@ -42,7 +42,7 @@ def branches(
     if len(living) == 1:
         kept = living[0]
         cx.state = kept[1]
-        cx.state.cells = {**base.cells, **cx.state.cells}  # also what this path has no name for
+        cx.state.cells = {**base.cells, **cx.state.cells}  # also containers that no variable of this path reaches
         if kept[0] is first:
             cx.emit(OpenIf(_negated(cx, test), second, Builder(), cx.origin))
         else:
@@ -75,7 +75,7 @@ def _branch(cx: Context, base: State, todo: Callable[[], Any]) -> tuple[Builder,
 def _joined(
     cx: Context, base: State, sides: list[tuple[Builder, State]], live: frozenset[str] | None, test: Expr, since: int
 ) -> State:
-    """The state behind an If; what differs is assigned at the ends of the branches."""
+    """The state after an If; phis are assigned at the ends of the branches."""
     states = [state for _, state in sides]
     merged = State({}, {}, frozenset[int]().union(*(state.spent for state in states)))
     for state in (base, *states):
@@ -122,7 +122,7 @@ def _joined(
 
 
 def _enclosing(cx: Context) -> list[Any]:
-    """The frames that a comprehension at hand shares variables with."""
+    """The frames with which the current comprehension shares variables."""
     frames = []
     frame = cx.frame
     while frame.is_comprehension and frame.parent is not None:
@@ -132,7 +132,7 @@ def _enclosing(cx: Context) -> list[Any]:
 
 
 def _seen(key: Key, value: Any, state: State) -> Any:
-    """The value of a variable on a path, as far as it is read where the path goes."""
+    """The value of a variable on a path; ANYTHING where it is dead."""
     if key is RESULT and value is ABSENT:
         return ANYTHING
     if key[0] is not None and state.escape_live is not None and key[1] not in state.escape_live:
@@ -158,7 +158,7 @@ def _joined_cell(
 
 
 def _of_one_path(merge: Merge, number: int, states: list[State]) -> list[tuple[Any, list[tuple[Any, State]]]]:
-    """Join a container that was there before the branches, and that the other branch knows it cannot reach."""
+    """Join a container that is older than the branches, and that the other branch cannot reach after narrowing."""
     before = merge.base.cells.get(number)
     having = [state for state in states if number in state.cells]
     if before is None or not having or having[0].cells[number] is before:
@@ -172,7 +172,7 @@ def _of_one_path(merge: Merge, number: int, states: list[State]) -> list[tuple[A
 
 
 def _union_of_kinds(merge: Merge, name: str, whole: Any, test: Expr, sides: Sequence[tuple[Any, State]]) -> Any:
-    """The value of two kinds that the branches of a test of its kind leave, one kind each; None if it is none."""
+    """The union after branches of a test of its kind, each with one of the kinds; None if it is none."""
     if not isinstance(whole, Choice) or whole.test != test or len(sides) != 2:
         return None
     plain = (Leaf, StaticValue, Struct, Ref)

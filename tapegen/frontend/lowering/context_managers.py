@@ -1,4 +1,4 @@
-"""`with` of the user's own context managers: their methods, or the parts of a generator."""
+"""Context managers of the user in `with`: calls of their methods, or the two halves of a generator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 @handles(_GENERATOR, takes="func, args, kwds")
 def _generator(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-    """What a function under `contextlib.contextmanager` returns: nothing of it runs before `with`."""
+    """The result of a function under `contextlib.contextmanager`: it runs only in `with`."""
     return cx.new_cell(Struct("object", ("func", "args", "kwds"), tuple(args), _GENERATOR))
 
 
@@ -58,7 +58,7 @@ def _enter(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | Non
 
 
 def _is_followed(enter: Any, cls: type) -> bool:
-    """Whether a class tells in Python what it does; what Python's own classes change is no part of a value."""
+    """Whether a class has its methods in Python code of the user; effects of Python's own classes change no value."""
     if not isinstance(enter, FunctionType) or enter.__module__.partition(".")[0] == _PACKAGE:
         return False
     return cls in _OF_PYTHON or not is_of_python(enter)
@@ -79,7 +79,7 @@ def _enter_generator(cx: Context, content: Struct) -> Any:
 
 
 def _check_raises(cx: Context, leave: FunctionType) -> None:
-    """Refuse an `__exit__` that may end an exception."""
+    """Refuse an `__exit__` that may suppress an exception."""
     parsed = parse_function(leave)
     for part in gast.walk(parsed.tree):
         returned = part.value if isinstance(part, gast.Return) else None

@@ -1,8 +1,8 @@
-"""Statements in sequence, branches, and paths that leave a block early.
+"""Control flow: statement sequences, branches, and paths that exit a block early.
 
-A block is read in one of two kinds of region.  In a *direct* region (the body of a loop) every path that ends is kept
-open, so that `break` becomes a Break.  In any other region the paths of an If come together again behind it: what
-leaves early sets a flag, and what follows is guarded by the flag.
+A block is lowered in one of two kinds of region.  In a *direct* region (the body of a loop) every path that ends stays
+open, so that `break` becomes a Break.  In any other region the paths of an If join after it: an early exit sets a flag,
+and the statements after it are guarded by the flag.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class End:
 
 @dataclass(eq=False, slots=True)
 class Region:
-    """Where a block stands: what is read behind it, and, in a loop body, the ends of its paths."""
+    """The region of a block: the variables live after it, and, in a loop body, the ends of its paths."""
 
     live: frozenset[str] = frozenset()
     ends: list[End] | None = None
@@ -52,7 +52,7 @@ _COMPOUND: dict[type, Handler] = {}
 
 
 def compound(*kinds: type) -> Callable[[Handler], Handler]:
-    """Register what lowers a kind of statement that holds other statements."""
+    """Register the function that lowers a kind of compound statement."""
 
     def register(handler: Handler) -> Handler:
         _COMPOUND.update(dict.fromkeys(kinds, handler))
@@ -67,7 +67,7 @@ def body_of(node: gast.FunctionDef | gast.Lambda) -> list[gast.stmt]:
 
 
 def run_body(cx: Context, body: Sequence[gast.stmt]) -> Any:
-    """Run the body of a function; returns what it returns."""
+    """Lower the body of a function; returns its result."""
     if not always_escapes(list(body)):
         end = gast.Return(None)
         vars(end).update({name: getattr(body[-1], name) for name in _POSITION})
@@ -99,7 +99,7 @@ def run(cx: Context, body: Sequence[gast.stmt], region: Region) -> None:
 
 
 def _statement(cx: Context, stmt: gast.stmt, body: Sequence[gast.stmt], k: int, region: Region) -> bool:
-    """Run one statement; True when what follows it has been dealt with."""
+    """Lower one statement; True when the statements after it have been lowered too."""
     match stmt:
         case gast.Return():
             value = StaticValue(None) if stmt.value is None else evaluate(cx, stmt.value)
@@ -131,7 +131,7 @@ def _escape(cx: Context, kind: Key, region: Region) -> bool:
 
 
 def dispatch(cx: Context, rest: Sequence[gast.stmt], region: Region) -> None:
-    """Go on behind a statement that some paths (those with a flag) have left."""
+    """Continue after a statement that some paths (marked by flags) have exited."""
     flags = [(flag, look_up(cx.state, flag)) for flag in FLAGS if flag in cx.state.vars]
     certain = [flag for flag, value in flags if value == TRUE]
     if certain:
@@ -192,7 +192,7 @@ def _if(cx: Context, stmt: gast.If, rest: Sequence[gast.stmt], region: Region) -
         return False
     body_leaves, orelse_leaves = always_escapes(stmt.body), always_escapes(stmt.orelse)
     if not (body_leaves or orelse_leaves) and rest:
-        # some paths of a branch leave, some go on: flags tell which
+        # some paths of a branch exit, others continue: flags record which
         inner = Region(live.union(*(head | after for head, after in cx.frame.loops)))
         branches(cx, test, *_sides(cx, stmt, stmt.body, stmt.orelse, inner), inner.live)
         return False
@@ -217,7 +217,7 @@ def _if(cx: Context, stmt: gast.If, rest: Sequence[gast.stmt], region: Region) -
 def _sides(
     cx: Context, stmt: gast.If, body: Sequence[gast.stmt], orelse: Sequence[gast.stmt], region: Region
 ) -> tuple[Callable[[], None], Callable[[], None]]:
-    """What the two branches run, with what the test tells them."""
+    """Functions that lower the two branches, with values narrowed by the test."""
 
     def side(block: Sequence[gast.stmt], outcome: bool) -> Callable[[], None]:
         def todo() -> None:
@@ -230,5 +230,5 @@ def _sides(
 
 
 def live_behind(cx: Context, stmt: gast.stmt) -> frozenset[str]:
-    """The names that are read behind a statement."""
+    """The variables live after a statement."""
     return cx.frame.live.out.get(id(stmt), frozenset())

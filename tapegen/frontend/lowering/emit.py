@@ -1,4 +1,4 @@
-"""Calls whose result types are known: folded, named, or left as an expression."""
+"""Constant folding and call emission: a call is folded, bound to a variable, or left as an expression."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _FOLDED = _OPERATORS | {
     ),
     *(builtins.round, builtins.divmod, builtins.pow, builtins.len, builtins.str, builtins.sum),
 }
-"""Functions that are evaluated when compiling if all their arguments are known."""
+"""Functions that are constant-folded."""
 
 
 def fold(cx: Context, func: Any, args: Iterable[Any]) -> Any:
@@ -93,7 +93,8 @@ def emit_call(
 ) -> Any:
     """A call of a function of NumPy, math or the builtins, or of an operator, with its result type.
 
-    A floating or array result is named at once (`hint` or `t`); an integer or boolean one stays an expression.
+    A floating or array result is bound to a variable at once (`hint` or `t`); an integer or boolean one stays an
+    expression.
     """
     args, kwargs = tuple(args), dict(kwargs or {})
     if args and is_part(args[0]) and func in VIEWS_OF_PARTS:
@@ -110,7 +111,7 @@ def emit_call(
     if known is not UNKNOWN and all(isinstance(arg, StaticValue) for arg in args) and plain:
         return StaticValue(known)
     if type_ is None:
-        # a negative number to a whole power given as a float: the type follows from the very numbers
+        # a negative base to an integral power given as a float: the values determine the type
         exact = type(known) is float and all(map(_is_python_number, args))
         type_ = FLOAT if exact else call_type(cx, func, args, kwargs)
     if isinstance(type_, TupleOf):
@@ -140,7 +141,7 @@ def emit_call(
 
 
 def _note_narrower(cx: Context, var: Var, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Remember that an array has another dtype where a number is an integer that is a float on other paths."""
+    """Record that an array has an integer dtype on paths where a scalar operand is an integer, not a float."""
     differ = False
 
     def least(value: Any) -> Any:
@@ -156,14 +157,14 @@ def _note_narrower(cx: Context, var: Var, func: Any, args: tuple[Any, ...], kwar
     if differ:
         try:
             found = result_type(func, types, keywords)
-        except NoResultType:  # no path gets so far
+        except NoResultType:  # no path gets here
             return
         if found.dtype != var.type.dtype:  # type: ignore[union-attr]
             cx.narrower[var] = found.dtype  # type: ignore[union-attr]
 
 
 def note_view(cx: Context, var: Var, call: Call) -> None:
-    """Remember that a result may share memory with the first argument."""
+    """Record that a result may share memory with the first argument."""
     if is_view(call):
         cx.roots[var] = cx.roots_of(call.args[0])  # type: ignore[arg-type]
 
@@ -179,7 +180,7 @@ def is_view(call: Call) -> bool:
 
 
 _VIEWS_OF_NUMBERS = intrinsics.VIEW_CALLS | {np.require, np.asarray_chkfinite, np.broadcast_arrays}
-"""Functions whose result may be a view where an argument is an array without axes."""
+"""Functions whose result may be a view of a zero-dimensional argument."""
 
 _GIVE_LISTS = frozenset({np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit})
 
@@ -203,7 +204,7 @@ def _emit_tuple(
         var = cx.assign(hint or TEMPORARY, Call(intrinsics.item, (call, Const(0)), (), type_.items[0]))
         return tuple_of((Leaf(var),))
     targets = tuple(cx.new_var(hint or TEMPORARY, item) for item in type_.items)
-    if targets:  # np.gradient of a number gives an empty tuple
+    if targets:  # np.gradient of a scalar is an empty tuple
         cx.emit(Assign(targets, call, cx.origin))
         note_results(cx, targets, call)
     cx.titles.update((target, hint or TEMPORARY) for target in targets)
@@ -215,7 +216,7 @@ def _emit_tuple(
 
 
 def _only_part(cx: Context, func: Any, args: tuple[Any, ...], call: Call) -> Any:
-    """The result of a function that gives a list or tuple of one array: the argument, or a copy of it."""
+    """The single item of a function that returns a list or tuple of one array: the argument, or a copy."""
     if func is np.meshgrid:
         row = emit_call(cx, np.ravel, args[:1])
         return tuple_of((row if "copy" in dict(call.kwargs) else emit_call(cx, np.copy, (row,)),))
@@ -235,8 +236,8 @@ def call_type(cx: Context, func: Callable[..., Any], args: tuple[Any, ...], kwar
     Raises
     ------
     NotDifferentiable
-        The function fails for arguments of these types.  What operators and functions of `math` raise for numbers, the
-        program raises when it runs.
+        The function fails for arguments of these types.  Errors of operators and `math` functions on scalars are raised
+        at run time instead.
     """
     exact = (func not in _OPERATORS and not isinstance(func, np.ufunc)) or func is operator.pow
     types = tuple(arg_type(cx, arg, exact) for arg in args)
@@ -290,16 +291,16 @@ SIGNS = {
     operator.eq: "==",
     operator.ne: "!=",
 }
-"""Operators as Python's own messages name them."""
+"""Operator names in Python's messages."""
 
 
 def _said(func: Callable[..., Any]) -> str:
-    """A function as the user has written it."""
+    """A function as in the user's source."""
     return f"'{SIGNS[func]}'" if func in SIGNS else callable_text(func)
 
 
 def _check_precision(cx: Context, args: tuple[Any, ...], types: tuple[Any, ...], found: Any) -> None:
-    """A Python number leaves a float32 what it is, a float64 of NumPy does not."""
+    """Refuse values that are a Python scalar (weak promotion) on one path and a NumPy float64 on another."""
     if not cx.kinds or getattr(found, "dtype", "") != "float64":
         return
     if any(getattr(type_, "dtype", "") == "float32" for type_ in types):
@@ -315,7 +316,7 @@ def _check_precision(cx: Context, args: tuple[Any, ...], types: tuple[Any, ...],
 
 
 def _check_dtype(cx: Context, func: Callable[..., Any], found: Type) -> None:
-    """Numbers that pass through a dtype without derivatives would lose theirs."""
+    """Refuse a result of an unsupported dtype, through which the derivative would be lost."""
     for type_ in found.items if isinstance(found, TupleOf) else (found,):
         dtype = getattr(type_, "dtype", "bool")
         if dtype not in DTYPES and not dtype.startswith(("datetime", "timedelta")):
@@ -335,7 +336,7 @@ def arg_type(cx: Context, value: Any, exact: bool) -> Any:
         case StaticValue(constant):
             if isinstance(constant, np.generic):
                 return const_expr(constant).type
-            by_value = isinstance(constant, int) or constant in (math.inf, -math.inf)  # ord=np.inf is a norm of its own
+            by_value = isinstance(constant, int) or constant in (math.inf, -math.inf)  # ord=np.inf selects another norm
             if is_number(constant) and not isinstance(constant, bool) and not (exact and by_value):
                 return Const(constant).type
             return value

@@ -1,7 +1,7 @@
-"""`try` with handlers that go on: the body is read once, and what it may raise decides.
+"""Exception handling: `try` with handlers that continue, resolved by the exceptions that the body may raise.
 
-Some exceptions are seen while lowering, wherever they are raised: of attributes, imports, names, keys and types.
-Others depend on the run: of these, a body is taken that cannot raise any.
+Exceptions of attributes, imports, names, keys and types are found while lowering.  Others depend on the run: a body
+under a handler for these is accepted only if it cannot raise any.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tapegen.ir.nodes import Assign, Call, Comment, Const, Load, Raise, Slice, S
 from tapegen.ir.types import Array, Scalar, is_floating
 
 _SEEN = (AttributeError, ImportError, NameError, KeyError, TypeError, AssertionError, NotImplementedError)
-"""Exceptions that lowering writes down wherever a program may raise them."""
+"""Exceptions for which lowering emits a Raise wherever a program may raise them."""
 
 _NEVER_RAISES = frozenset(
     {
@@ -48,7 +48,7 @@ _OF_SHAPES = frozenset(
     {operator.add, operator.sub, operator.mul, operator.neg, operator.pos, operator.lt, operator.le, operator.gt}
     | {operator.ge, operator.eq, operator.ne, np.copy, abs, np.size, np.sum, np.all, np.any, np.where}
 )
-"""What raises nothing but a ValueError, of arrays that do not fit."""
+"""Operations that raise only ValueError, for shapes that do not match."""
 
 _DIVISIONS = frozenset({operator.truediv, operator.floordiv, operator.mod})
 _CASTS = frozenset({np.float64, np.float32, np.int64, np.complex128})
@@ -56,7 +56,7 @@ _CASTS = frozenset({np.float64, np.float32, np.int64, np.complex128})
 
 @compound(gast.Try)
 def lower_attempt(cx: Context, stmt: gast.If, rest: Sequence[gast.stmt], region: Region) -> bool:
-    """Run what a `try` comes to; True when what follows it has been dealt with."""
+    """Lower a `try`; True when the statements after it have been lowered too."""
     if cx.whole:
         raise NeedsStatements
     handlers = list(_handlers(cx, stmt.orelse))
@@ -79,7 +79,7 @@ def lower_attempt(cx: Context, stmt: gast.If, rest: Sequence[gast.stmt], region:
         if found is not None:
             cx.builder.items.extend(trial.items[:-1])
             cx.state, chosen = reached, found
-            if not warnings:  # what was raised has left the 'with'
+            if not warnings:  # the exception has exited the 'with'
                 cx.state.vars.pop(WARNINGS, None)
     if chosen is stmt.body:
         handled = tuple(kind for kinds, _ in handlers for kind in kinds)
@@ -125,7 +125,7 @@ def _kinds(cx: Context, value: Any) -> tuple[type, ...]:
 
 
 def _check(cx: Context, items: Sequence[Any], handled: tuple[type, ...]) -> None:
-    """Refuse a body that may raise what is handled."""
+    """Refuse a body that may raise a handled exception at run time."""
     for item in _each(items):
         if isinstance(item, Raise):
             raises = not _stays(item) and any(_is_either(kind, item.exception) for kind in handled)
@@ -144,10 +144,10 @@ def _check(cx: Context, items: Sequence[Any], handled: tuple[type, ...]) -> None
 
 
 def _stays(item: Raise) -> bool:
-    """Whether a program may hold what raises under a condition: a run that comes to it is refused.
+    """Whether a conditional Raise may stay in the body: a run that reaches it is refused.
 
-    What lowering finds to be impossible for these types is written for other types, and the other branch is the one
-    that runs; so is what makes an error of a warning.
+    Code that lowering finds to fail for these types is meant for other types, and the other branch is the one that
+    runs; the same holds for warnings turned into errors.
     """
     return issubclass(item.exception, _SEEN) or is_of_warning(item)
 
@@ -171,7 +171,7 @@ _ANY = (Exception,)
 
 
 def _at_run_time(cx: Context, item: Any) -> tuple[type[Exception], ...]:
-    """What a statement may raise, other than what lowering sees."""
+    """The exceptions that a statement may raise, except those found by lowering."""
     own: tuple[type[Exception], ...] = ()
     match item:
         case OpenIf(test):
@@ -182,7 +182,7 @@ def _at_run_time(cx: Context, item: Any) -> tuple[type[Exception], ...]:
             parts = (value,)
         case Store(array, index, value):
             made = cx.definitions.get(array)
-            if not (isinstance(made, Call) and isinstance(made.func, np.ufunc)):  # others may be read-only
+            if not (isinstance(made, Call) and isinstance(made.func, np.ufunc)):  # other results may be read-only
                 return _ANY
             parts = [value, *(part for part in index if not isinstance(part, Slice))]
             own = (IndexError,) if any(_has_axes(part) or is_int(Leaf(part)) for part in parts[1:]) else ()
@@ -196,12 +196,12 @@ def _at_run_time(cx: Context, item: Any) -> tuple[type[Exception], ...]:
 
 
 def _has_axes(expr: Any) -> bool:
-    """Whether an expression is an array that not every other one fits."""
+    """Whether an expression is an array with axes, which may not broadcast with others."""
     return isinstance(expr.type, Array) and not all(map(expr.type.is_unit, range(expr.type.rank)))
 
 
 def _of_expression(expr: Any) -> tuple[type[Exception], ...]:
-    """What an operation may raise: of two arrays the shapes may not fit, and loads may miss the array."""
+    """The exceptions of an operation: shapes of two arrays may not match, and indices may be out of bounds."""
     if isinstance(expr, Load):
         return (IndexError, ValueError)
     if not isinstance(expr, Call):

@@ -1,4 +1,4 @@
-"""From open blocks to the finished program: resolved merges, latches in order, final names."""
+"""SSA finalization: resolves phis, orders latches, removes dead code and assigns final names."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class Finished:
 def finish(
     cx: Context, builder: Builder, results: Iterable[Expr], params: Sequence[Var], supply: NameSupply
 ) -> Finished:
-    """Close all blocks, drop what nothing reads, and give names in the order of the text."""
+    """Close all blocks, remove dead code, and assign names in program order."""
     closer = _Closer(cx)
     closed = closer.block(builder)
     kept = [closer.resolve(result) for result in results]
-    ends = cx.sweep_ends == (id(builder), len(builder.items))  # nothing follows the last derivative
+    ends = cx.sweep_ends == (id(builder), len(builder.items))  # the last derivative ends the program
     closed = _without_dead(closed, kept, cx.sweep if ends else None)
     assigned = Counter(_defined(closed))
     reads = _reads(closed, kept)
     closed = _coalesced(closed, closer.firsts, {var for var in reads if reads[var] == assigned[var] == 1})
-    supply.reserve(var.name for var in reads.keys() - assigned.keys() - set(params))  # those of a program around it
+    supply.reserve(var.name for var in reads.keys() - assigned.keys() - set(params))  # names of the surrounding program
     final: dict[Var, Var] = {}
     for var in params:
         _name(var, supply, final)
@@ -49,7 +49,7 @@ def finish(
 
 
 def resolved(cx: Context, node: Any) -> Any:
-    """An expression with everything that was substituted."""
+    """An expression with all substitutions applied."""
     return _Closer(cx).resolve(node)
 
 
@@ -108,7 +108,7 @@ class _Closer:
     # ---- latches -----------------------------------------------------------------------------------------------------
 
     def _latch(self, out: list[Stmt], pairs: list[tuple[Var, Expr]], origin: Span | None) -> None:
-        """Assign the carried variables one after the other, in an order in which none is read after it is written."""
+        """Sequentialize parallel assignments of carried variables: none is read after it is written."""
         waiting = self._sunk(out, pairs)
         while waiting:
             for pair in waiting:
@@ -170,7 +170,7 @@ def _movable(value: Expr) -> bool:
 
 
 def _reads(body: Block, results: Sequence[Expr]) -> Counter[Var]:
-    """How often each Var is mentioned."""
+    """The number of reads of each Var."""
     counts = Counter([var for stmt in body for var in traversal.occurring(stmt)])
     counts.update([var for result in results for var in traversal.occurrences(result)])
     return counts
@@ -199,11 +199,11 @@ def _coalesced(body: Block, firsts: set[Stmt], single: set[Var]) -> Block:
     return tuple(out)
 
 
-# ---- what nothing reads ---------------------------------------------------------------------------------------------
+# ---- dead code ------------ ----------------------------------------------------------------------------------------
 
 
 def _without_dead(body: Block, results: Sequence[Expr], sweep: Comment | None) -> Block:
-    """Drop moves of values and constants that nothing reads: merges that turned out not to matter; and other sweeps."""
+    """Drop dead moves of values and constants (unused phis), and the sweep comments of other derivatives."""
     needs: dict[Var, set[Var]] = {}
     live: set[Var] = set()
     for result in results:
@@ -226,7 +226,7 @@ def _without_dead(body: Block, results: Sequence[Expr], sweep: Comment | None) -
 
 
 def _is_move(value: Expr) -> bool:
-    """Whether computing a value cannot be noticed."""
+    """Whether a computation can be removed without an effect."""
     if isinstance(value, Tuple):
         return all(map(_is_move, value.items))
     if isinstance(value, (Var, Const)):
@@ -260,7 +260,7 @@ def _swept(body: Block, live: set[Var], sweep: Comment | None) -> Block:
 
 
 def _of_live(stmt: Assign, live: set[Var]) -> Assign:
-    """Without the targets of a parallel assignment that nothing reads: their values may not be defined."""
+    """A parallel assignment without dead targets, whose values may be undefined."""
     if not isinstance(stmt.value, Tuple) or not _is_move(stmt.value) or len(stmt.targets) == 1:
         return stmt
     pairs = [(target, item) for target, item in zip(stmt.targets, stmt.value.items, strict=True) if target in live]
@@ -271,7 +271,7 @@ def _of_live(stmt: Assign, live: set[Var]) -> Assign:
 
 
 def surroundings(body: Block, values: Sequence[Expr], own: Iterable[Var]) -> dict[Var, None]:
-    """What a program reads and does not define, `own` being its parameters: it comes from the program around it."""
+    """The free variables of an outlined program with parameters `own`, which belong to the surrounding program."""
     defined = {*_defined(body), *own}
     headers = [header for stmt in traversal.statements(body) for header in stmt.headers]
     parts = (part for node in (*headers, *values) for part in traversal.subexpressions(node))

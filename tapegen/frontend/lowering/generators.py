@@ -1,7 +1,7 @@
-"""Generators of the user's own functions: nothing runs before somebody asks for the items, then all of them at once.
+"""Generators of the user's functions: nothing runs before the items are consumed, then all items are computed at once.
 
-A loop over them is right where neither side sees what the other one changes between two items: the generator changes
-nothing that was there before, and the loop nothing that the generator reads.
+A loop over them is correct if neither side sees changes by the other between two items: the generator changes nothing
+that existed before, and the loop nothing that the generator reads.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _LIST_ADVICE = "Make a list first: items = list(generator)."
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Generated:
-    """What the run of a generator has looked at."""
+    """The values that a generator has read."""
 
-    start: int  # when it began: what is younger was made by it, or behind it
+    start: int  # when it began: younger values were made by it, or after it
     reads: frozenset[Var]
     reads_lists: bool
     cells: dict[int, Any]  # the containers that it may read, with their contents
@@ -37,14 +37,14 @@ class Generated:
 
 
 def generator_of(cx: Context, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Ref:
-    """What a call of a generator function gives."""
+    """The result of a call of a generator function."""
     number = StaticValue((cx.new_number(), len(cx.heads)))
     children = (func, tuple_of(args), dict_of(kwargs.items()), number)
     return cx.new_cell(Struct("object", ("func", "args", "kwds", "number"), children, GeneratorType))
 
 
 def is_generator(cx: Context, value: Any) -> bool:
-    """Whether a value is what a generator function of the user has returned."""
+    """Whether a value is a generator of a user's function."""
     content = struct_of(cx, value) if isinstance(value, Ref) else None
     return content is not None and content.cls is GeneratorType
 
@@ -70,7 +70,7 @@ def _collected(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str |
     arrays = (var for item in written for var in _read(item) if isinstance(var.type, Array))
     reads = frozenset(var for var in arrays if cx.age(var) <= start)
     lists = any(isinstance(var.type, ListOf) and cx.age(var) <= start for item in written for var in _read(item))
-    inner = isinstance(func, Closure)  # reads variables that the loop may bind
+    inner = isinstance(func, Closure)  # may read variables that the loop binds
     cx.generated[items.cell] = Generated(start, reads, lists, reachable, stores or changed or inner)
     return items
 
@@ -90,7 +90,7 @@ def _is_old(cx: Context, item: Effect, start: int) -> bool:
 
 
 def listed(cx: Context, value: Any) -> Any:
-    """A generator as the list of its items, for a consumer that looks at one after the other; else the value."""
+    """A generator as the list of its items, for a consumer that iterates over them; else the value."""
     if not is_generator(cx, value):
         return value
     items = cx.call(cx, StaticValue(collected), (value,), {})
@@ -99,7 +99,7 @@ def listed(cx: Context, value: Any) -> Any:
 
 
 def of_generator(cx: Context, items: Ref, series: Series) -> Series:
-    """The series of the items of a generator, for a consumer that asks for one after the other."""
+    """The series of the items of a generator, for a consumer that iterates over them."""
     generated = cx.generated[items.cell]
     _check_apart(cx, generated)
     return replace(series, behind=(generated,))
@@ -142,7 +142,7 @@ def _seen(cx: Context) -> Exception:
 
 
 def _is_apart(cx: Context, array: Var, generated: Generated, start: int) -> bool:
-    """Whether an array has been made in the loop, or before the generator ran, which does not read it."""
+    """Whether an array is independent of the generator: made in the loop, or older and not read by it."""
     roots = cx.roots_of(array)
     if roots is None:
         return False

@@ -1,7 +1,7 @@
 """Loops: at run time with carried variables, or unrolled where the iterations differ in kind.
 
-The body is read once for the types that the variables have before the loop.  Where the ends of its paths disagree with
-what it assumed (`x = 0` that becomes a float, a list that grows), it is read again with what fits both.
+The body is lowered with the types that the variables have before the loop.  Where the ends of its paths disagree with
+that assumption (`x = 0` that becomes a float, a list that grows), it is lowered again with the join of both.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ from tapegen.ir.types import BOOL, INT, Array
 
 EXIT = "exit"
 MOST_TRIPS = 2000
-"""Iterations that one loop may be unrolled into."""
+"""Limit of unrolled iterations of one loop."""
 MOST_READINGS = 12
-"""Readings of a body until the types of its variables must agree."""
+"""Limit of fixpoint iterations until the types of the variables of a body must agree."""
 
 
 @compound(gast.For, gast.While)
 def lower_loop(cx: Context, stmt: gast.For | gast.While, rest: Sequence[gast.stmt], region: Region) -> bool:
-    """Run a loop; True when what follows it has been dealt with."""
+    """Lower a loop; True when the statements after it have been lowered too."""
     if cx.whole:
         raise NeedsStatements
     live = cx.frame.live
@@ -92,7 +92,7 @@ def lower_loop(cx: Context, stmt: gast.For | gast.While, rest: Sequence[gast.stm
 
 
 def _refuse_stores(cx: Context, before: Mapping[int, Any]) -> None:
-    """The iterations of `prange` run in any order, so objects of the caller would hold what another order stores."""
+    """Refuse stores of `prange` into objects of the caller, as its iterations run in any order."""
     for number, content in before.items():
         now = cx.state.cells[number].content
         if now is not content or isinstance(now, RunList):
@@ -106,7 +106,7 @@ def _refuse_stores(cx: Context, before: Mapping[int, Any]) -> None:
 
 def _run(cx: Context, loop: _Loop, series: Series | None) -> None:
     """Run a loop at run time, or unrolled where its iterations differ in kind or an integer of it must be known."""
-    here = (loop.stmt, cx.frame)  # the very objects: identities are used again
+    here = (loop.stmt, cx.frame)  # the objects themselves: ids are reused
     if series is not None and series.unroll:
         _Unrolled(cx, loop, series).run()
         return
@@ -117,7 +117,7 @@ def _run(cx: Context, loop: _Loop, series: Series | None) -> None:
     length = None if series is None else _known_length(series)
     if here in cx.unrolled and (series is None or length is not None):
         series = series and replace(series, length=length)
-    else:  # tried again where the length is no longer known: the list that asked for it may be one of the run by now
+    else:  # repeated where the length is no longer known: the list may have become a run-time list
         try:
             loop.run(series)
             return
@@ -148,7 +148,7 @@ def _counted(series: Series, refusal: TapegenError) -> Series:
 
 @dataclass(eq=False, slots=True)
 class _Loop:
-    """A loop at run time.  `head` and `after` are the names read at the start of an iteration and behind the loop."""
+    """A loop at run time.  `head` and `after`: variables live at the start of an iteration and after the loop."""
 
     cx: Context
     stmt: gast.For | gast.While
@@ -156,17 +156,17 @@ class _Loop:
     after: frozenset[str]
     series: Series | None = None
     counter: Var | None = None
-    left: bool | Expr = False  # whether the loop was left by break
+    left: bool | Expr = False  # whether the loop was exited by break
     test: Expr = Const(True)
     bounds: tuple[Expr, Expr, Expr] | None = None
     ends: list[End] = field(default_factory=list)
-    own: set[Var] = field(default_factory=set)  # the counter and the carried variables, as they were tried
-    lent: set[Key] = field(default_factory=set)  # variables of functions that have returned, read by what they returned
+    own: set[Var] = field(default_factory=set)  # the counter and the carried variables of the last attempt
+    lent: set[Key] = field(default_factory=set)  # variables of returned functions, read by closures that they returned
     refusal: TapegenError | None = None  # why it is unrolled
-    before: frozenset[int] = frozenset()  # the containers that the loop finds
+    before: frozenset[int] = frozenset()  # the containers that exist before the loop
 
     def run(self, series: Series | None = None) -> None:
-        """Write the For or While."""
+        """Emit the For or While."""
         cx = self.cx
         self.series = series
         runs = bool(series is not None and isinstance(series.length, int))
@@ -218,7 +218,7 @@ class _Loop:
         )
 
     def _assigned(self) -> list[Key]:
-        """The variables that the loop may bind; those in containers of their own are merged as these are."""
+        """The variables that the loop may bind; boxed variables are merged as containers."""
         owners = [(owner_of(self.cx, name), name) for name in self.cx.frame.live.assigned[id(self.stmt)]]
         return [(frame, name) for frame, name in owners if name not in frame.boxed]
 
@@ -246,7 +246,7 @@ class _Loop:
         return body
 
     def _start_of_trip(self) -> Sequence[gast.stmt] | None:
-        """What an iteration does before the body; returns the body unless it has been read already."""
+        """Lower the start of an iteration; returns the body unless it has been lowered already."""
         cx, stmt, series = self.cx, self.stmt, self.series
         if series is not None:
             base = stmt.target.id if isinstance(stmt.target, gast.Name) and series.bounds else "k"
@@ -279,8 +279,7 @@ class _Loop:
         cx.emit(opened)
         return None
 
-    # ---- types that fit every iteration
-    # -----------------------------------------------------------------------------------
+    # ---- join of the types of all iterations -------------------------------------------------------------------------
 
     def _matters(self, key: Key | int, end: End) -> bool:
         """Whether the value of a variable at the end of a path is read later."""
@@ -292,10 +291,9 @@ class _Loop:
         return key[1] in self.after or key in self.lent
 
     def _merge(self, entry: State, templates: Mapping[Key | int, Any] | None = None) -> Merge:
-        """Containers that the loop finds stay what they are; those made for its variables differ from iteration to
-        iteration.
+        """The phis of the loop.  Containers older than the loop keep their identity; others are new in each iteration.
 
-        `templates` are those with which the body was read.
+        `templates` are those with which the body was lowered.
         """
         found = {number: cell for number, cell in entry.cells.items() if number in self.before}
         assumed = {value.cell for value in (templates or {}).values() if isinstance(value, Ref)}
@@ -311,7 +309,7 @@ class _Loop:
     def _compare(
         self, entry: State, templates: dict[Key | int, Any], head: Head
     ) -> tuple[dict[Key | int, Any], Merge, bool]:
-        """What fits the start and all ends of the iteration, and whether the body was read with that."""
+        """The join of the start and all ends of the iteration, and whether the body was lowered with it."""
         cx = self.cx
         merge = self._merge(entry, templates)
         found: dict[Key | int, Any] = {}
@@ -333,16 +331,14 @@ class _Loop:
             found[key] = template
             kept = key in templates and any(value is templates[key] for value, _ in sides)
             agreed = agreed and not (isinstance(key, int) or key in head.observed or kept)
-        if not agreed:  # all merges anew, so that one set of them belongs together
+        if not agreed:  # all phis anew, so that they form one consistent set
             again = self._merge(entry, templates)
             fresh = {key: self._template(again, key, self._sides(entry, key)) for key in found}
             return fresh, again, False
         return found, merge, True
 
     def _lend(self, entry: State, templates: dict[Key | int, Any], merge: Merge) -> None:
-        """Add the variables of the functions called in an iteration that inner functions they return read behind the
-        loop.
-        """
+        """Add variables of functions called in an iteration that closures returned by them read after the loop."""
         values = [value for key, value in templates.items() if not isinstance(key, int) and key[1] in self.after]
         while values:
             for frame in frames_of(values.pop(), merge.state):
@@ -354,17 +350,17 @@ class _Loop:
                         values.append(templates[key])
 
     def _sides(self, entry: State, key: Key | int) -> list[tuple[Any, State]]:
-        """What a variable or a container is at the start of the iteration, and at those ends where that matters."""
+        """The values of a variable or container at the start of the iteration, and at the ends where it is live."""
         sides = [(_get(entry, key), entry)]
         return sides + [(_get(end.state, key), end.state) for end in self.ends if self._matters(key, end)]
 
     def _changes(self, number: int, cell: Cell) -> bool:
         return any(end.state.cells[number].content is not cell.content for end in self.ends)
 
-    # ---- writing the loop --------------------------------------------------------------------------------------------
+    # ---- emitting the loop -------------------------------------------------------------------------------------------
 
     def _close(self, entry: State, templates: dict[Key | int, Any], merge: Merge, body: Builder, runs: bool) -> None:
-        """Write the first values, the ends of the paths, and the loop; go on with what the variables are behind it."""
+        """Emit the first values, the ends of the paths, and the loop; continue with the state after it."""
         cx = self.cx
         cx.state = entry
         first: dict[Var, Expr] = {}
@@ -398,7 +394,7 @@ class _Loop:
     def _returns(
         self, entry: State, merge: Merge, first: dict[Var, Expr], latches: list[dict[Var, Expr]]
     ) -> tuple[Var, Any] | None:
-        """A return is a flag and a result that are looked at behind the loop."""
+        """A return sets a flag and a result, which are tested after the loop."""
         cx = self.cx
         ends = [(end, latch) for end, latch in zip(self.ends, latches, strict=True) if end.kind == RETURN]
         if not ends:
@@ -423,7 +419,7 @@ class _Loop:
             cx.builder.dead = True
 
     def _settle(self, first: dict[Var, Expr], latches: list[dict[Var, Expr]]) -> None:
-        """Drop the variables that no path changes: they are what they were before the loop."""
+        """Drop the variables that no path changes: they keep their values from before the loop."""
         cx = self.cx
         for latch in latches:
             for var in [var for var, value in latch.items() if cx.resolve(value) == var]:
@@ -445,7 +441,7 @@ class _Loop:
         return state
 
     def _certain(self, key: Key | int, template: Any) -> Any:
-        """Behind a loop that runs at least once, what every way out has bound is bound."""
+        """After a loop that runs at least once, a variable that every exit has bound is bound."""
         if not isinstance(template, Maybe) or isinstance(key, int):
             return template
         ways = [
@@ -459,7 +455,7 @@ class _Loop:
         )
 
     def otherwise(self) -> list[gast.stmt]:
-        """The else clause: it runs unless the loop was left by break."""
+        """The else clause: it runs unless the loop was exited by break."""
         if self.left is False:
             return self.stmt.orelse
         return [guarded(self.cx, self.stmt, not_(self.cx, self.left), self.stmt.orelse)]
@@ -470,12 +466,12 @@ class _Loop:
 
 @dataclass(eq=False, slots=True)
 class _Unrolled:
-    """A loop whose iterations are written one after the other."""
+    """An unrolled loop."""
 
     cx: Context
     loop: _Loop
     series: Series | None
-    lengths: dict[int, Any] = field(default_factory=dict)  # the keys of what the series walks through
+    lengths: dict[int, Any] = field(default_factory=dict)  # the keys of the containers that the series iterates over
 
     def run(self) -> None:
         if self.series is not None:
@@ -494,7 +490,7 @@ class _Unrolled:
         return content.keys if isinstance(content, Struct) else None
 
     def _goes_on(self, trip: int) -> bool:
-        """Whether there is another iteration; its target is bound then."""
+        """Whether there is another iteration; binds its target."""
         cx, stmt, series = self.cx, self.loop.stmt, self.series
         if trip > MOST_TRIPS:
             raise CompileLimit(
@@ -516,7 +512,7 @@ class _Unrolled:
             return test
 
     def _from(self, trip: int) -> None:
-        """Write the iterations from `trip` on."""
+        """Emit the iterations from number `trip` on."""
         cx, stmt = self.cx, self.loop.stmt
         region = Region(self.loop.head | self.loop.after)
         while self._goes_on(trip):
@@ -534,7 +530,7 @@ class _Unrolled:
                 return
 
     def _unless(self, flags: list[Any], trip: int) -> None:
-        """Write the other iterations under the condition that no path has left the loop."""
+        """Emit the remaining iterations, guarded by the condition that no path has exited the loop."""
         cx = self.cx
 
         def others() -> None:
@@ -576,12 +572,12 @@ def _length(series: Series) -> Expr:
 
 
 def guarded(cx: Context, loop: gast.For | gast.While, test: bool | Expr, body: list[gast.stmt]) -> gast.If:
-    """`if test: body` behind a loop."""
+    """`if test: body` after a loop."""
     made = gast.If(Given(StaticValue(test) if isinstance(test, bool) else Leaf(test)), body, [])
     header = loop.iter if isinstance(loop, gast.For) else loop.test
     for part, like in ((made, loop), (made.test, header)):
         for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
             setattr(part, name, getattr(like, name))
     cx.frame.live.out[id(made)] = cx.frame.live.out[id(loop)]
-    cx.kept.append(made)  # its identity must stay its own
+    cx.kept.append(made)  # kept alive, as it is keyed by id
     return made

@@ -1,7 +1,7 @@
-"""One loop over tuples (`product(a, b)`, `np.ndindex(x.shape)`) as the loops it stands for, one inside the other.
+"""Product loops: one loop over tuples (`product(a, b)`, `np.ndindex(x.shape)`) becomes a loop nest.
 
-A loop that counts through all tuples would find the parts of each by division, and hide from the analyses that every
-iteration has other ones.
+A single loop over all tuples would compute the items of each by division, which hides from the analyses that they
+differ in every iteration.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tapegen.frontend.values.state import Axes, Series
 
 
 class Later(gast.expr):
-    """A node whose value is made when its turn comes."""
+    """A node whose value is computed when it is evaluated."""
 
     _fields = ()
 
@@ -38,7 +38,7 @@ def _later(cx: Context, node: Later, hint: str | None) -> Any:
 
 
 def rewritten(cx: Context, loop: gast.For, series: Series) -> gast.For | gast.While | None:
-    """The loop that stands for a loop over such a series, or None where that stays as it is."""
+    """The loop nest for a loop over such a series, or None where it stays one loop."""
     if series.count is not None:
         return _endless(cx, loop, *series.count)
     if series.axes is None or series.unroll or breaks(loop.body):
@@ -46,7 +46,7 @@ def rewritten(cx: Context, loop: gast.For, series: Series) -> gast.For | gast.Wh
     return _nested(cx, loop, series.axes)
 
 
-# ---- loops in loops ------------------------------------------------------------------------------------------------
+# ---- loop nests ----------------------------------------------------------------------------------------------------
 
 
 def _nested(cx: Context, loop: gast.For, axes: Axes) -> gast.For | None:
@@ -90,24 +90,24 @@ def _parts(target: gast.AST, axes: Axes) -> tuple[list[gast.Name], gast.AST | No
 
 
 def _note_live(cx: Context, loop: gast.For, made: gast.For, outer: Sequence[gast.Name]) -> None:
-    """What is read behind a loop of the nest, and at the start of its trips."""
+    """Record the variables live after a loop of the nest, and at the start of its iterations."""
     live = cx.frame.live
     head = live.head[id(loop)]
     live.head[id(made)] = head.union(name.id for name in outer)
     live.out[id(made)] = live.out[id(loop)] | (head if outer else frozenset())
     live.assigned[id(made)] = loop_binds(made)
-    cx.kept.append(made)  # its identity must stay its own
+    cx.kept.append(made)  # kept alive, as it is keyed by id
 
 
 def _at(node: Any, like: gast.AST) -> Any:
-    """A made node, at the place of one of the text."""
+    """A synthesized node, at the source position of another."""
     for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
         setattr(node, name, getattr(like, name))
     return node
 
 
 def breaks(body: Iterable[gast.stmt]) -> bool:
-    """Whether a block holds a break of the loop around it."""
+    """Whether a block contains a break of the enclosing loop."""
     for stmt in body:
         match stmt:
             case gast.Break():
@@ -121,11 +121,11 @@ def breaks(body: Iterable[gast.stmt]) -> bool:
     return False
 
 
-# ---- loops without an end ------------------------------------------------------------------------------------------
+# ---- infinite loops ------------------------------------------------------------------------------------------------
 
 
 def _endless(cx: Context, loop: gast.For, start: Any, step: Any) -> gast.While:
-    """`for n in count(start, step)` as an endless loop that adds to a number, which gets its first value here."""
+    """`for n in count(start, step)` as an infinite loop with a counter, which is initialized here."""
     target = loop.target
     if not isinstance(target, gast.Name) or target.id in _bound_in_body(loop):
         raise cx.refusal(

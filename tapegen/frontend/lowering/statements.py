@@ -49,7 +49,7 @@ from tapegen.ir.types import BOOL, INT, Array, is_complex, is_floating
 
 
 def run_simple(cx: Context, stmt: gast.stmt) -> None:
-    """Run a statement that holds no other statements."""
+    """Lower a simple statement."""
     match stmt:
         case gast.Assign():
             value = evaluate(cx, stmt.value, hint=hint_of(stmt.targets[0]) if len(stmt.targets) == 1 else None)
@@ -125,7 +125,7 @@ def _imported(parsed: Parsed, stmt: gast.AST, name: str) -> Any:
 
 
 def _delete(cx: Context, target: gast.AST) -> None:
-    """`del name`: the name ends, its value does not.  `del items[k]` is `items.pop(k)`."""
+    """`del name`: the variable is unbound, its value lives on.  `del items[k]` is `items.pop(k)`."""
     if isinstance(target, (gast.Tuple, gast.List)):
         for item in target.elts:
             _delete(cx, item)
@@ -185,7 +185,7 @@ def _unpack(cx: Context, targets: list[gast.AST], value: Any) -> None:
 
 
 def _unpack_array(cx: Context, targets: list[gast.AST], star: int, value: Leaf) -> None:
-    """`first, *rest = array`: the starred name is a list of what is left over."""
+    """`first, *rest = array`: the starred name is a list of the remaining items."""
     array = Leaf(operand(cx, value))
     tail = len(targets) - star - 1
     size = Call(intrinsics.dim, (array.expr, Const(0)), (), INT)
@@ -202,7 +202,7 @@ def _unpack_array(cx: Context, targets: list[gast.AST], star: int, value: Leaf) 
 
 
 def _items(cx: Context, value: Any, targets: list[gast.AST], *, exact: bool) -> list[Any]:
-    """The items of what is unpacked; the length of arrays and growing lists is checked when the program runs."""
+    """The items of an unpacked value; the length of arrays and growing lists is checked at run time."""
     count = len(targets)
     hints = [hint_of(target) for target in targets]
     is_array = isinstance(value, Leaf) and isinstance(value.type, Array) and value.type.rank > 0
@@ -256,7 +256,7 @@ def _augmented(cx: Context, stmt: gast.AugAssign) -> None:
 
 
 def _change(cx: Context, func: Any, old: Any, value: Any, hint: str, put: Callable[[Any], None]) -> None:
-    """`old op= value`, of each kind that these may be; `put` binds what is not changed in place."""
+    """`old op= value`, for each kind of union operands; `put` binds a value that is not changed in place."""
 
     def change(current: Any, operand_: Any) -> None:
         new = _combine(cx, func, current, operand_, hint)
@@ -281,7 +281,7 @@ def _augmented_item(cx: Context, func: Any, place: Place, node: gast.AST) -> Non
     seen, position = cx.effects, len(cx.builder.items)
     value = evaluate(cx, node)
     if cx.effects != seen and not place.is_view:
-        # an element is read before the right side runs, which may write to it; a view shows what has been written
+        # an element is read before the right side runs, which may write it; a view shows such writes
         later = cx.builder.items[position:]
         del cx.builder.items[position:]
         old = load_place(cx, place)
@@ -313,7 +313,7 @@ def _negatable(value: Any) -> bool:
 
 
 def _check_cast(cx: Context, func: Any, place: Place, value: Any, whole: bool) -> None:
-    """An array of integers does not take floats in place; NumPy raises.  An element takes them without fraction."""
+    """An in-place operation cannot store floats into an integer array (NumPy raises); a single element is truncated."""
     type_ = type_of(value)
     array = place.base.type
     assert isinstance(array, Array)
@@ -364,7 +364,7 @@ def _combine(cx: Context, func: Any, old: Any, value: Any, hint: str) -> Any:
 
 
 def _check_stays(cx: Context, old: Expr, made: Any, hint: str) -> None:
-    """An array without axes keeps its dtype and shape where it is changed in place, a number does not."""
+    """Refuse an in-place change to another dtype or shape, if a scalar may be a zero-dimensional array."""
     type_ = type_of(made)
     for kind in kinds_of(cx, old):
         if isinstance(kind, Array) and (kind.dtype, 0) != (getattr(type_, "dtype", None), getattr(type_, "rank", 0)):

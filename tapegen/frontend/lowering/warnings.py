@@ -1,8 +1,8 @@
-"""Warnings that a program makes errors of: `warnings.simplefilter("error")`, `np.errstate(divide="raise")`.
+"""Warnings as errors: `warnings.simplefilter("error")`, `np.errstate(divide="raise")`.
 
-NumPy warns where a result is not finite.  So each result is tested, and one that is not raises; a handler for it is not
-written, and plain Python runs in its place.  What is not finite without a warning, such as the sum of an infinite
-argument, is taken for one that has it: such a run is refused.
+NumPy warns where a result is not finite.  So each result is tested, and a non-finite one raises; no handler is emitted
+for it, and plain Python runs instead.  A result that is not finite without a warning, such as the sum of an infinite
+argument, is treated as if it had one: such a run is refused.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OF_NUMPY = frozenset(
     {operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.mod, operator.floordiv}
     | {operator.neg, operator.matmul, abs, np.sum, np.prod, np.cumsum, np.dot, np.mean}
 )
-"""What warns only where a floating result is not finite, apart from NumPy's ufuncs."""
+"""Functions besides NumPy's ufuncs that warn only where a floating result is not finite."""
 
 _NEVER_WARNS = intrinsics.VIEW_CALLS | {
     *(np.copy, np.array, np.where, np.empty, np.empty_like, np.zeros, np.zeros_like, np.ones, np.ones_like, np.full),
@@ -66,19 +66,19 @@ def _end(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None)
 
 
 def begin_errors(cx: Context, kind: type[BaseException]) -> None:
-    """What is written from here on raises `kind` where a result is not finite."""
+    """From here on, emitted code raises `kind` where a result is not finite."""
     if WARNINGS in cx.state.vars:
         raise _not_known(cx, "another 'with' of this kind")
     cx.state.vars[WARNINGS] = StaticValue(kind)
 
 
 def is_of_warning(item: Raise) -> bool:
-    """Whether a statement makes an error of a warning."""
+    """Whether a Raise stands for a warning turned into an error."""
     return item.message == (Const(NOT_FINITE),)
 
 
 def check_emitted(cx: Context, stmt: Any) -> None:
-    """Test what a statement has computed."""
+    """Emit the test of the results of a statement."""
     kind = cx.state.vars.pop(WARNINGS)
     try:
         match stmt:
@@ -101,7 +101,7 @@ def check_emitted(cx: Context, stmt: Any) -> None:
 
 
 def _check_parts(cx: Context, exprs: Any) -> None:
-    """Refuse expressions that may warn inside of others."""
+    """Refuse nested expressions that may warn."""
     for expr in exprs:
         for part in traversal.subexpressions(expr):
             if isinstance(part, Call) and _may_warn(cx, part):
@@ -109,7 +109,7 @@ def _check_parts(cx: Context, exprs: Any) -> None:
 
 
 def _may_warn(cx: Context, call: Call) -> bool:
-    """Whether a call warns where its result is not finite; refused where it may warn of something else."""
+    """Whether a call warns where its result is not finite; refused where it may give other warnings."""
     type_, func = call.type, call.func
     is_python = all(not isinstance(part.type, Scalar) or part.type.python for part in (call, *call.args))
     arrays = any(isinstance(part.type, Array) for part in (call, *call.args))

@@ -1,4 +1,4 @@
-"""Objects of the caller that a program writes: `self.nfev += 1`, `history.append(x)`, `global n`.
+"""Side effects on objects of the caller: `self.nfev += 1`, `history.append(x)`, `global n`.
 
 * `caller_objects` - such objects as containers of the program
 * `written_captures` - captured objects, global and closure variables that are written
@@ -6,6 +6,6 @@
 * `results` - what was written, as further results of the program
 * `commit` - what the call stores into the objects when the code has run
 
-Stores happen once per user call, however often the primal runs inside.  Where the object is found through a global or
-closure variable, the first write makes the program be lowered again with it as a container.
+Stores happen once per user call, however often the primal runs inside.  Where the object is reached through a global or
+closure variable, the first write makes lowering restart with the object as a container.
 """

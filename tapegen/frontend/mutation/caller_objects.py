@@ -1,12 +1,11 @@
-"""Objects of the caller that a program writes: `self.nfev += 1`, `history.append(x)`, `global n`.
+"""Objects of the caller that a program writes, as containers: `self.nfev += 1`, `history.append(x)`, `global n`.
 
-While a program is lowered, each of these objects is a container like the program's own: what a later line reads is what
-was written, paths and loops merge it.  What differs at the end is stored by the call, once, when the generated code
-has run (`mutations.py`).
+During lowering each of these objects is a container like the program's own: later reads see earlier writes, branches
+and loops merge it.  The call stores what differs at the end, once, after the generated code has run (`commit`).
 
-An object that is found through a global or closure variable is looked into only as far as it is read.  Where it turns
-out to be written, the program is lowered once more with the object as a container from the start (`Again`).  A list
-that is only appended to is empty at the start (its *tail*), so that a program does not depend on how long it is.
+An object that is reached through a global or closure variable is only expanded as far as it is read.  Where it turns
+out to be written, lowering restarts with the object as a container (`Again`).  A list that is only appended to starts
+empty (only its *tail* is known), so that a program does not depend on its length.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ Path = tuple[Any, ...]
 
 
 class OtherForm(Exception):
-    """A list among the arguments must be looked into (`is_read`), or only its tail may be kept."""
+    """A list among the arguments must be expanded (`is_read`), or only its tail may be known."""
 
-    __tapegen_of_program__ = True  # no fault: the arguments are described anew
+    __tapegen_of_program__ = True  # a control signal: the arguments are described again
 
     def __init__(self, place: Path, *, is_read: bool) -> None:
         super().__init__(place)
@@ -37,7 +36,7 @@ class OtherForm(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable outside of the function: a global, one of a function around it, an attribute of a class or function.
+    """A variable outside of the function: a global, one of an enclosing function, an attribute of a class or function.
 
     Attributes
     ----------
@@ -53,7 +52,7 @@ class Variable:
 
 @dataclass(slots=True)
 class Written:
-    """What is known of the caller's objects, from one attempt to lower a program to the next.
+    """Facts about the caller's objects that are kept between lowering attempts.
 
     Attributes
     ----------
@@ -62,9 +61,9 @@ class Written:
     variables : dict
         Variables that are written, by their path.
     numbers : set
-        Keys of written objects whose integers change from call to call, so they are arguments.
+        Keys of written objects whose integers change between calls, so that they are arguments.
     read : set
-        Lists, by place, that are looked into.
+        Lists, by location, whose items are read.
     """
 
     containers: dict[int, Captured] = field(default_factory=dict)
@@ -82,15 +81,15 @@ class Owned:
     find : callable
         Finds it among the arguments of a call.
     name : str
-        What the user writes for it.
+        The user's expression for it.
     place : tuple
-        Where it stands: an argument and the way from there, or how it was captured.
+        Its location: an argument and the path from there, or how it was captured.
     initial : Struct
-        What it holds on entry; of a tail, nothing.
+        Its contents on entry; of a tail, nothing.
     is_tail : bool
-        Whether it is a list of which only what is appended is known.
+        Whether it is a list of which only appended items are known.
     variable : Variable or None
-        Set if it stands for a variable.
+        Set if the container represents a variable.
     """
 
     find: Callable[[Arguments], Any]
@@ -103,7 +102,7 @@ class Owned:
 
 @dataclass(slots=True)
 class CallerState:
-    """The containers of the caller in one attempt to lower a program.
+    """The containers of the caller in one lowering attempt.
 
     Attributes
     ----------
@@ -114,7 +113,7 @@ class CallerState:
     containers, variables : dict
         The cells of captured objects and of variables, by identity and by path.
     places : dict
-        By the path of what is captured of a container: the place of that, and its key.
+        Path of a captured item of a container -> location of the container, and key.
     """
 
     owned: dict[int, Owned] = field(default_factory=dict)
@@ -144,7 +143,7 @@ def adopt_argument(cx: Context, value: Any, argument: str, path: Path = (), name
 
 
 def part_name(owner: Struct, name: str, key: Any) -> str:
-    """What a user writes for a part of a container."""
+    """The user's expression for an item of a container."""
     if owner.kind == "object" or hasattr(owner.cls, "_fields"):
         return f"{name}.{key}"
     return f"{name}[{key!r}]"
@@ -181,7 +180,7 @@ def own(
 
 
 def note_key(cx: Context, ref: Ref, key: Any) -> None:
-    """An item of a container is set: an integer there on entry is an argument, since it is another one each time."""
+    """Record a store to an item: an integer there on entry becomes an argument, as it changes between calls."""
     owned = cx.caller.owned.get(ref.cell)
     if owned is None or owned.place[0] != "captured" or key not in owned.initial.keys:
         return
@@ -193,13 +192,13 @@ def note_key(cx: Context, ref: Ref, key: Any) -> None:
 
 
 def is_tail(cx: Context, value: Any) -> bool:
-    """Whether a value is a list of the caller of which only what is appended is known."""
+    """Whether a value is a list of the caller of which only appended items are known."""
     owned = cx.caller.owned.get(value.cell) if isinstance(value, Ref) else None
     return owned is not None and owned.is_tail
 
 
 def look_into(cx: Context, value: Any) -> None:
-    """The items of a list are read: a tail does not have them."""
+    """Record a read of the items of a list, which a tail does not have."""
     if not is_tail(cx, value):
         return
     place = cx.caller.owned[value.cell].place
@@ -210,7 +209,7 @@ def look_into(cx: Context, value: Any) -> None:
 
 
 def append_only(cx: Context, ref: Ref) -> None:
-    """Something is appended to a list: keep its tail alone, unless it is known to be read as well."""
+    """Record an append to a list: only its tail is needed, unless it is known to be read as well."""
     owned = cx.caller.owned.get(ref.cell)
     if owned is None or owned.is_tail or owned.place[0] != "argument" or owned.place in cx.recursion.written.read:
         return

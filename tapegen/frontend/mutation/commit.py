@@ -1,7 +1,7 @@
-"""What a call stores into objects of the caller when the generated code has run.
+"""Commit of side effects: a call stores results into objects of the caller after the generated code has run.
 
-The last values of everything that a program writes are results of the program; a `Mutation` says where they go.  A call
-applies them once, whatever it has run to find the derivatives.
+The final values of everything that a program writes are results of the program; a `Mutation` says where they go.  A
+call applies them once, however often it runs the program.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Arguments = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Theirs:
-    """A container that belongs to the caller, as it stands."""
+    """A container of the caller, by reference."""
 
     find: Callable[[Arguments], Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Made:
-    """A container that the program makes; `number` tells it from others, since it may be stored in several places."""
+    """A container that the program makes; `number` identifies it, since it may be stored in several places."""
 
     number: int
     struct: Struct
@@ -44,7 +44,7 @@ class Grown:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Either:
-    """`first` where `test` holds, else `second`; `kinds` as lowering tells them apart."""
+    """`first` where `test` holds, else `second`; `kinds` as in `Choice`."""
 
     test: Any
     first: Any
@@ -54,7 +54,7 @@ class Either:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mutation:
-    """What is written into one container or variable.
+    """The stores into one container or variable.
 
     Attributes
     ----------
@@ -63,15 +63,15 @@ class Mutation:
     kind : str
         "object", "dict", "items" (some of a list), "list" (all of it), "tail" (items that are appended) or "variable".
     items : tuple of (object, object)
-        Keys or attribute names, and what is stored there; of a list, a tail and a variable one pair.
+        Keys or attribute names, and the values stored there; one pair for a list, a tail or a variable.
     removed : tuple
-        Keys that it no longer has.
+        Keys that are deleted.
     set_variable, get_variable : callable or None
-        Of a variable.
+        Accessors, for a variable.
     names : tuple of str
-        What the user writes for the places, for messages and docstrings.
+        The user's expressions for the stored locations, for messages and docstrings.
     place : tuple
-        How lowering tells the container apart.
+        The identity of the container in lowering.
     span : Span or None
         The function.
     """
@@ -93,7 +93,7 @@ class Mutation:
 
 
 def slots_in(template: Any) -> Iterator[Slot]:
-    """The Slots in what is stored."""
+    """The Slots in a stored value."""
     match template:
         case Slot():
             yield template
@@ -121,7 +121,7 @@ def apply(
     arguments : mapping
         The arguments of the call.
     values : sequence
-        What the program returned.
+        The results of the program.
     given : sequence
         The flat arguments: an array that the program only passes on is stored as the object that it is.
     """
@@ -162,7 +162,7 @@ def _store(mutation: Mutation, owner: Any, items: list[tuple[Any, Any]]) -> None
 
 
 def _same_object(value: Any, arrays: Sequence[np.ndarray]) -> Any:
-    """Compiled code hands an argument that it passes on over as another object."""
+    """The caller's own array for one that the program only passes on, which compiled code returns as another object."""
     if not isinstance(value, np.ndarray):
         return value
     for array in arrays:
@@ -204,11 +204,11 @@ def _item(template: Any, leaves: Iterator[Any]) -> Any:
     return next(leaves) if isinstance(template, Slot) else template.value
 
 
-# ---- putting back --------------------------------------------------------------------------------------------------
+# ---- restoring -----------------------------------------------------------------------------------------------------
 
 
 def before(mutations: Sequence[Mutation], arguments: Arguments) -> list[Callable[[], None]]:
-    """What puts the caller's objects back to what they hold now."""
+    """A function that restores the caller's objects to their current contents."""
     return [_undo(mutation, arguments) for mutation in mutations]
 
 

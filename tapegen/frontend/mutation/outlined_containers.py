@@ -1,4 +1,4 @@
-"""Containers that a call changes which is lowered into a program of its own: their contents are results of it."""
+"""Containers that an outlined call changes: their contents are results of the outlined program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tapegen.ir.nodes import Const, Expr, Var
 
 
 def changes_of(cx: Context, cells: Mapping[int, Any], exprs: list[Expr]) -> dict[int, Any]:
-    """What has changed of the containers of the program around a call; new values are added to the results in `exprs`.
+    """The changed containers of the surrounding program; new values are added to the results in `exprs`.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def _template(cx: Context, value: Any, cells: Mapping[int, Any], exprs: list[Exp
 
 
 def slots_of(changes: Mapping[int, Any]) -> Iterator[int]:
-    """The positions of the results that say what the containers hold."""
+    """The positions of the results that are contents of containers."""
     for content in changes.values():
         if isinstance(content, Grown):
             yield from (slot.index for slot in content.columns)
@@ -88,7 +88,7 @@ def slots_of(changes: Mapping[int, Any]) -> Iterator[int]:
 
 
 def make_changes(cx: Context, changes: Mapping[int, Any], value_of: Callable[[int], Any]) -> None:
-    """Let the containers of the program around a call hold what its results say."""
+    """Update the containers of the surrounding program from the results of a call."""
     for number, content in changes.items():
         if isinstance(content, Grown):
             lists = [run_list_of(cx, value_of(slot.index)) for slot in content.columns]

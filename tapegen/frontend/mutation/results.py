@@ -1,4 +1,4 @@
-"""What a program has written into objects of the caller, as results of the program."""
+"""Writes of a program to objects of the caller, as results of the program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tapegen.ir.types import STATIC, RandomGenerator
 
 
 def mutations_of(cx: Context, exprs: list[Expr]) -> tuple[Mutation, ...]:
-    """What has been written; the values that are stored are added to the results in `exprs`."""
+    """The mutations of a program; the stored values are added to the results in `exprs`."""
     collector = _Collector(cx, exprs)
     found: list[Mutation] = []
     for number, owned in cx.caller.owned.items():
@@ -69,7 +69,7 @@ class _Collector:
         return Mutation(owned.find, kind, items, removed, names, owned.place, None, span)
 
     def _same(self, value: Any, before: Any) -> bool:
-        """Whether a place holds on all paths what it held on entry."""
+        """Whether a location has its value from entry on all paths."""
         if value is before:
             return True
         if isinstance(value, Leaf) and isinstance(before, Leaf):
@@ -82,7 +82,7 @@ class _Collector:
         return isinstance(value, Ref) and isinstance(before, Ref) and value.cell == before.cell
 
     def template(self, name: str, value: Any) -> Any:
-        """What is stored, with Slots for what the program computes."""
+        """A stored value, with Slots for what the program computes."""
         cx = self.cx
         match poison_check(cx, value):
             case Leaf(expr):

@@ -1,4 +1,4 @@
-"""Captured objects, global and closure variables that a program writes: containers of its own from the start."""
+"""Written captures: captured objects, global and closure variables that a program writes, as containers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tapegen.frontend.values.state import ABSENT, Box, Captured, Cell, Frame, Re
 
 
 def begin(cx: Context) -> None:
-    """Make the cells of what earlier attempts have found to be written."""
+    """Create the cells of captures that earlier lowering attempts found to be written."""
     written = cx.recursion.written
     for key, captured in written.containers.items():
         struct = children_of(captured.value)
@@ -80,7 +80,7 @@ def set_variable(cx: Context, variable: Variable, value: Any) -> None:
 
 
 def outer_variable(cx: Context, frame: Frame, name: str) -> Variable:
-    """The variable that a name of the text means where `global` or `nonlocal` lends it to a function."""
+    """The outer variable that a name declared `global` or `nonlocal` refers to."""
     cell, func = frame.parsed.cell(name), frame.parsed.func
     if cell is not None:
         return Variable(name, ("cell", id(cell)), frame.parsed.getter(name), partial(_set_cell, cell))
@@ -99,7 +99,7 @@ def _set_item(names: dict[str, Any], name: str, value: Any) -> None:
 
 
 def set_static_attribute(cx: Context, owner: Any, name: str, value: Any) -> bool:
-    """`owner.name = value` of a function, class or module; False where that is not followed."""
+    """`owner.name = value` of a function, class or module; False where that is not supported."""
     if not isinstance(owner, FunctionType | type | ModuleType) or is_fixed(owner):
         return False
     if isinstance(owner, type) and not (name in vars(owner) and type(owner) is type):
@@ -113,7 +113,7 @@ def set_static_attribute(cx: Context, owner: Any, name: str, value: Any) -> bool
 
 
 def write_captured(cx: Context, owner: Captured) -> None:
-    """A captured object is written: the program is lowered again with it as a container from the start."""
+    """A captured object is written: restart lowering with it as a container."""
     key = id(owner.value)
     if key in cx.recursion.written.containers or cx.rules:
         raise cx.refusal(

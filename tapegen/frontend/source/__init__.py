@@ -1,4 +1,4 @@
-"""From a function object to a checked syntax tree whose names can be resolved.
+"""Source retrieval and parsing: from a function object to a checked syntax tree whose names can be resolved.
 
 * `callables` - from whatever can be called to the plain Python function behind it
 * `locate` - source retrieval, with the guard that source and code agree

@@ -1,4 +1,4 @@
-"""From whatever can be called to the plain Python function behind it."""
+"""Callable unwrapping: from any callable to the plain Python function behind it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def unwrap(func: Any) -> tuple[FunctionType, tuple[Any, ...], dict[str, Any]]:
 
 
 def own_signature(func: FunctionType) -> inspect.Signature:
-    """The parameters that the code of a function has, whatever `__signature__` and `__wrapped__` say of others."""
+    """The parameters that the code of a function has, regardless of `__signature__` and `__wrapped__`."""
     if hasattr(func, "__signature__"):
         func, original = FunctionType(func.__code__, {}, func.__name__, func.__defaults__, func.__closure__), func
         func.__kwdefaults__ = original.__kwdefaults__
@@ -78,7 +78,7 @@ def free_parameters(func: FunctionType, bound: int) -> list[inspect.Parameter]:
 
 
 def calls_instead(func: FunctionType) -> FunctionType | None:
-    """The user's function, if `func` was made in order to call it: errors point there."""
+    """The user's function, if `func` is a synthesized wrapper of it: errors point there."""
     return getattr(func, "__tapegen_calls__", None)
 
 
@@ -87,7 +87,7 @@ def _made_for(made: FunctionType, function: FunctionType) -> FunctionType:
     return made
 
 
-@functools.lru_cache(maxsize=256)  # they hold the user's function
+@functools.lru_cache(maxsize=256)  # they reference the user's function
 def _calling(func: MethodType) -> FunctionType:
     """A plain function that calls the derivative `f.grad`, with the signature of `f`."""
     owner: Any = func.__self__
@@ -118,7 +118,7 @@ def _of_rule(func: Any) -> FunctionType:
 
 
 def _is_given(parameter: inspect.Parameter) -> bool:
-    """Whether a parameter of a rule is none of its function: a result, a cotangent or a tangent."""
+    """Whether a parameter of a rule is not one of its function: a result, a cotangent or a tangent."""
     if parameter.kind is not parameter.KEYWORD_ONLY:
         return False
     return parameter.name in ("out", "out_bar") or parameter.name.endswith("_dot")
@@ -126,7 +126,7 @@ def _is_given(parameter: inspect.Parameter) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def calling(func: Any) -> FunctionType:
-    """A plain function that calls `func`, with its signature: what is derived where `func` has a rule of its own."""
+    """A plain function that calls `func`, with its signature: derived in its place where `func` has its own rule."""
     name = func.__name__ if func.__name__.isidentifier() else "lambda_"
     return _forwarding(name, list(inspect.signature(func).parameters.values()), f"{name}_", func)
 
@@ -173,7 +173,7 @@ def is_native(func: Any) -> bool:
 
 
 def _inner(func: Any) -> tuple[tuple[Any, ...], Any] | None:
-    """What an object forwards its calls to, and the arguments it puts in front."""
+    """The callable to which an object forwards its calls, and the arguments it prepends."""
     if isinstance(func, (type, np.vectorize, np.ufunc, classmethod)):
         return None
     if _of_package(func, _PACKAGE) and hasattr(func, "python"):
@@ -190,7 +190,7 @@ def _inner(func: Any) -> tuple[tuple[Any, ...], Any] | None:
 
 
 def _refuse_declared(func: FunctionType, declared: Mapping[str, Any]) -> None:
-    """Refuse types that numba is told to give to local variables: they round differently than Python does."""
+    """Refuse declared numba types of local variables (`locals=`): they round differently than Python does."""
     exact = ("float64", "int", "uint", "bool")
     own = {name: str(kind) for name, kind in declared.items() if "." not in name}  # numba adds names of its own
     rounding = {name: kind for name, kind in own.items() if not kind.startswith(exact)}

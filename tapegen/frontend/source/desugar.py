@@ -1,6 +1,6 @@
-"""Statements as the simpler ones that they stand for: `match` as tests, `with` as what runs around its body.
+"""Desugaring of statements: `match` becomes tests, library `with` becomes statements around its body.
 
-What decides between branches, what is live and how paths join is said once, for `if` and `elif`.
+So branches, liveness and joins need to be implemented only for `if` and `elif`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ITSELF = frozenset({"bool", "bytearray", "bytes", "dict", "float", "frozenset",
 
 
 def rewritten_definition(located: Located, *, manager: bool = False) -> Located:
-    """A definition in which these statements are written out; of a context manager, its generator as two functions."""
+    """A definition with these statements desugared; for a context manager, its generator as two functions."""
     compound = any(isinstance(node, (ast.Match, ast.With, ast.Try)) for node in blocks_of(located.node))
     if not (manager or compound or any("yield" in line for line in located.span(located.node).lines)):
         return located
@@ -40,30 +40,30 @@ def rewritten_definition(located: Located, *, manager: bool = False) -> Located:
 
 
 def quiet(manager: Any) -> None:
-    """Stands in front of what `with np.errstate(...)` holds: warnings are no part of a value."""
+    """Marks the body of `with np.errstate(...)`: warnings do not affect values."""
 
 
 def errors_begin() -> None:
-    """Stands where warnings become errors."""
+    """Marks where warnings become errors."""
 
 
 def errors_end() -> None:
-    """Stands where they are warnings again."""
+    """Marks where they are warnings again."""
 
 
 def refused_warnings() -> None:
-    """Stands for a `with warnings.catch_warnings(...)` that is refused where it runs."""
+    """Replaces a `with warnings.catch_warnings(...)` that is refused when it is lowered."""
 
 
 def _is_call_of(item: ast.withitem, name: str) -> bool:
-    """Whether this reads like a call of a function; whether it is one is seen when it is evaluated."""
+    """Whether a node looks like a call of a function; lowering checks that the name refers to it."""
     manager = item.context_expr
     func = manager.func if isinstance(manager, ast.Call) else None
     return (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")) == name
 
 
 def _keeps_warnings(item: ast.withitem) -> bool:
-    """Whether this is `warnings.catch_warnings()`: no value depends on warnings that are not made errors."""
+    """Whether this is `warnings.catch_warnings()`: warnings that are not errors affect no value."""
     call = item.context_expr
     if not isinstance(call, ast.Call) or call.args or call.keywords or item.optional_vars is not None:
         return False
@@ -86,7 +86,7 @@ def _may_raise(manager: ast.expr) -> bool:
 
 
 def _with_end(place: ast.expr, body: Sequence[ast.stmt], fresh: Callable[[str], str]) -> list[ast.stmt]:
-    """A block in which warnings are errors, with their end wherever it is left."""
+    """A block in which warnings are errors, with the end marker at each exit."""
 
     def end(at: ast.AST) -> ast.stmt:
         return _at(at, ast.Expr(_call(at, errors_end, [])))
@@ -102,7 +102,7 @@ def _sets_filter(stmt: ast.AST) -> bool:
 
 
 def _is_followed(stmt: ast.stmt) -> bool:
-    """Whether a statement under `catch_warnings` makes no errors of warnings."""
+    """Whether a statement under `catch_warnings` turns no warnings into errors."""
     if not _sets_filter(stmt):
         return not any(_sets_filter(node) for node in ast.walk(stmt) if isinstance(node, ast.stmt))
     call = stmt.value if isinstance(stmt, ast.Expr) else None
@@ -162,7 +162,7 @@ class _Rewriter(ast.NodeTransformer):
         return [subject, *rest]
 
     def _case(self, case: ast.match_case, name: str, rest: list[ast.stmt]) -> list[ast.stmt]:
-        """A case, followed by the statements for all that it does not take."""
+        """A case, followed by the statements for subjects that it does not match."""
         place = case.pattern
         found = _Pattern()
         self._pattern(case.pattern, _at(place, ast.Name(name, ast.Load())), found)
@@ -257,7 +257,7 @@ class _Rewriter(ast.NodeTransformer):
 
 
 def _part(pattern: ast.pattern, subject: ast.expr, cls: ast.expr, k: int) -> ast.expr:
-    """What stands at a position of a class pattern."""
+    """The value at a position of a class pattern."""
     if isinstance(cls, ast.Name) and cls.id in _ITSELF:
         return subject
     names = _at(pattern, ast.Attribute(cls, "__match_args__", ast.Load()))

@@ -1,7 +1,7 @@
-"""`try` as what it stands for where no exception is caught, and as branches that lowering decides between.
+"""Desugaring of `try`: to its body where no exception is caught, else to branches that lowering resolves.
 
-An exception that leaves a program makes plain Python run once more (docs/architecture.md), so handlers that only raise
-say nothing that generated code has to know, and what `finally` holds follows the body.
+An exception that escapes a program makes plain Python run once more (docs/architecture.md), so generated code does not
+need handlers that only raise, and the block of `finally` follows the body.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ def attempt() -> None:
 
 
 def is_attempt(test: gast.AST) -> bool:
-    """Whether the test of an `if` stands for `try`."""
+    """Whether an `if` with this test represents a `try`."""
     return isinstance(test, gast.Call) and isinstance(test.func, gast.Constant) and test.func.value is attempt
 
 
 def handles(*kinds: Any) -> None:
-    """The test of an `if` that stands for an `except` of these classes; of none, it takes everything."""
+    """The test of an `if` that represents an `except` of these classes; without classes, of everything."""
 
 
 def try_begins() -> None:
-    """Stands where a `try` began whose handlers only raise, or whose `finally` follows."""
+    """Marks the start of a `try` whose handlers only raise, or whose `finally` follows."""
 
 
 def try_ends() -> None:
-    """Stands where it ended."""
+    """Marks its end."""
 
 
 def without_try(node: ast.Try, fresh: Callable[[str], str]) -> ast.Try | list[ast.stmt]:
-    """The statements that a `try` stands for; itself where it is not followed.  `fresh` gives new names."""
+    """The desugared statements of a `try`; the `try` itself where it is not supported.  `fresh` gives new names."""
     if not all(map(_only_raises, node.handlers)):
         return _decided(node)
     begin, end = _mark(node, try_begins), _mark(node, try_ends)
@@ -69,7 +69,7 @@ def _leaves(stmt: ast.stmt) -> bool:
 
 
 def _decided(node: ast.Try) -> ast.Try | list[ast.stmt]:
-    """Branches: which one runs is seen while lowering (`frontend/lowering/exceptions.py`)."""
+    """A `try` as branches, which lowering resolves (`frontend/lowering/exceptions.py`)."""
     names = {handler.name for handler in node.handlers if handler.name}
     read = {part.id for handler in node.handlers for part in ast.walk(handler) if isinstance(part, ast.Name)}
     raises_again = any(
@@ -100,14 +100,14 @@ def _branch(
     body: list[ast.stmt],
     orelse: list[ast.stmt],
 ) -> ast.If:
-    """An `if` that stands where the word `try` or `except` does."""
+    """An `if` at the position of the keyword `try` or `except`."""
     word = _word(node, width)
     test = ast.Call(ast.Constant(cast(Any, marker), None, **word), list(args), [], **word)
     return ast.copy_location(ast.If(test, body, orelse), node)
 
 
 def _word(node: ast.Try | ast.ExceptHandler, width: int) -> dict[str, Any]:
-    """The place of the first word of a statement."""
+    """The source position of the first keyword of a statement."""
     line, column = node.lineno, node.col_offset
     return {"lineno": line, "col_offset": column, "end_lineno": line, "end_col_offset": column + width}
 

@@ -1,8 +1,7 @@
-"""`with` of the user's own context managers as calls around its body, and generators with one `yield` as two functions.
+"""Desugaring of `with`: user context managers become calls around the body, generator managers become two functions.
 
-What `__exit__` does, or what stands behind `yield`, runs at each end of the body: where it falls through, and before
-each `return`, `break` and `continue` that leaves it.  An exception that leaves a program makes plain Python run once
-more.
+`__exit__`, or the code after `yield`, runs at each exit of the body: where it falls through, and before each `return`,
+`break` and `continue` that exits it.  An exception that escapes a program makes plain Python run once more.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ YIELD_ADVICE = (
 
 
 def entering(manager: Any) -> None:
-    """What `with` begins with: gives the value for `as`, and what `leaving` takes."""
+    """Enters a `with`: returns the value for `as`, and the argument of `leaving`."""
 
 
 def leaving(entered: Any) -> None:
-    """What runs where the body of a `with` is left by `return`, `break` or `continue`."""
+    """Runs where `return`, `break` or `continue` exits the body of a `with`."""
 
 
 def left(entered: Any) -> None:
-    """What runs where the body of a `with` falls through."""
+    """Runs where the body of a `with` falls through."""
 
 
 def without_with(item: ast.withitem, body: Sequence[ast.stmt], fresh: Callable[[str], str]) -> list[ast.stmt]:
-    """The statements that a `with` of one context manager stands for.  `fresh` gives new names."""
+    """The desugared statements of a `with` of one context manager.  `fresh` gives new names."""
     place, name = item.context_expr, fresh("entered")
     found = [_assign(place, name, _call(place, entering, item.context_expr))]
     if item.optional_vars is not None:
@@ -50,12 +49,12 @@ def without_with(item: ast.withitem, body: Sequence[ast.stmt], fresh: Callable[[
 def before_exits(
     body: Sequence[ast.stmt], leave: Callable[[ast.stmt], ast.stmt], fresh: Callable[[str], str]
 ) -> list[ast.stmt]:
-    """A block with a statement before each `return`, `break` and `continue` that leaves it."""
+    """A block with a statement inserted before each `return`, `break` and `continue` that exits it."""
     return _Exits(leave, fresh).all_of(body, in_loop=False)
 
 
 def always_leaves(body: Sequence[ast.stmt]) -> bool:
-    """Whether no path falls through the end of a block, as far as its statements say."""
+    """Whether no path falls through the end of a block (syntactically)."""
     return any(
         isinstance(stmt, (ast.Return, ast.Break, ast.Continue, ast.Raise))
         or (isinstance(stmt, ast.If) and bool(stmt.orelse) and always_leaves(stmt.body) and always_leaves(stmt.orelse))
@@ -89,12 +88,12 @@ class _Exits:
 
 
 def as_two_functions(located: Located, fresh: Callable[[str], str]) -> Located:
-    """A generator with one `yield`: it returns what it yields, and a function of what stands behind.
+    """Split a generator with one `yield`: it returns the yielded value, and a function of the rest.
 
     Raises
     ------
     UnsupportedSyntax
-        Whether and how often it yields depends on the run, or it catches what is raised where it yields.
+        It may yield a different number of times, or it catches exceptions raised at the `yield`.
     """
     node = located.node
     assert isinstance(node, ast.FunctionDef)
@@ -114,7 +113,7 @@ def as_two_functions(located: Located, fresh: Callable[[str], str]) -> Located:
     _check_returns(located, before)
     value = _yielded(at)
     assert value is not None
-    if isinstance(at, ast.Assign):  # nothing is sent
+    if isinstance(at, ast.Assign):  # no value is sent
         behind = [_at(at, ast.Assign(at.targets, _at(at, ast.Constant(None, None)), None)), *behind]
     name = fresh("behind")
     no_arguments = ast.arguments([], [], None, [], [], None, [])
@@ -141,14 +140,14 @@ def _check_returns(located: Located, before: Sequence[ast.stmt]) -> None:
 
 
 def _yielded(stmt: ast.stmt) -> ast.expr | None:
-    """What a statement yields, if it does nothing else."""
+    """The value that a statement yields, if it does nothing else."""
     if not isinstance(stmt, (ast.Expr, ast.Assign)) or not isinstance(stmt.value, ast.Yield):
         return None
     return stmt.value.value or _at(stmt.value, ast.Constant(None, None))
 
 
 def _is_test(part: ast.AST) -> bool:
-    """Whether this stands for `try` or `except` (`without_try.py`)."""
+    """Whether an `if` represents a `try` or `except` (`desugar_try.py`)."""
     test = part.test if isinstance(part, ast.If) else None
     return isinstance(test, ast.Call) and isinstance(test.func, ast.Constant)
 

@@ -1,4 +1,4 @@
-"""Generator functions as functions that return the list of what they yield."""
+"""Desugaring of `yield`: generator functions become functions that return the list of yielded items."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ADVICE = (
 
 
 def collected(generator: Any) -> None:
-    """Stands for the list of what a generator yields."""
+    """Represents the list of the items that a generator yields."""
 
 
 def yields(node: ast.AST) -> bool:
@@ -26,12 +26,12 @@ def yields(node: ast.AST) -> bool:
 
 
 def collect(located: Located, node: ast.FunctionDef, fresh: Callable[[str], str]) -> None:
-    """Change a generator function into one that returns the list of what it yields.
+    """Turn a generator function into one that returns the list of its items.
 
     Raises
     ------
     UnsupportedSyntax
-        It takes what is sent to it, or a `while` loop yields, which may go on for ever where its caller stops.
+        It uses sent values, or yields in a `while` loop, which may be infinite if its caller stops early.
     """
     parts = own_parts(node)
     plain = {id(part.value) for part in parts if isinstance(part, ast.Expr)}
@@ -65,7 +65,7 @@ class _Collecting(ast.NodeTransformer):
         self.name, self.fresh = name, fresh
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        return node  # an inner function has results of its own
+        return node  # an inner function yields its own items
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
         return node

@@ -1,4 +1,4 @@
-"""What to write instead of what programs do not follow, by the commonest uses of it."""
+"""Diagnostic hints: what to write instead of common unsupported constructs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OF_CLASSES = {
     ),
     "collections.Counter": _COUNTED,
 }
-"""Classes of the standard library that are not followed."""
+"""Unsupported classes of the standard library."""
 
 OF_FUNCTIONS = {
     "iter": "Loop with 'for', or count an index: items[k].",

@@ -1,4 +1,4 @@
-"""Which names may still be read: what an If must join and what a loop must carry.
+"""Liveness analysis on the syntax tree: names that an If must join and a loop must carry.
 
 The analysis works on names in the text of one function, once per definition, in one pass up (what each statement reads
 and certainly binds) and one pass down (what is read after it).
@@ -54,7 +54,7 @@ class _Flow:
 
 
 def liveness_of(function: gast.FunctionDef | gast.Lambda) -> Liveness:
-    """Analyse a function; inner functions count as reads of what they capture."""
+    """Analyse a function; inner functions count as reads of the variables they capture."""
     body = function.body if isinstance(function.body, list) else [gast.Return(function.body)]
     pass_ = _Pass(Liveness())
     pass_.scan(body)
@@ -86,7 +86,7 @@ class _Pass:
         self.facts.loads = Counter(loads)
         self.facts.captured = frozenset(captured)
 
-    # ---- upwards -----------------------------------------------------------------------------------------------------
+    # ---- bottom-up ---------------------------------------------------------------------------------------------------
 
     def flow(self, stmt: gast.stmt) -> _Flow:
         found = self.flows.get(id(stmt))
@@ -126,7 +126,7 @@ class _Pass:
             bound |= flow.bound
         return _Flow(exposed, bound)
 
-    # ---- downwards ---------------------------------------------------------------------------------------------------
+    # ---- top-down ----------------------------------------------------------------------------------------------------
 
     def down(self, body: list[gast.stmt], live: Names, at_break: Names, at_continue: Names) -> Names:
         """Record what is live after each statement of a block; returns what is live before the block."""
@@ -185,7 +185,7 @@ def reads(nodes: Iterable[gast.AST]) -> Names:
         node = work.pop()
         kind = type(node)
         if kind is gast.Name:
-            if type(node.ctx) is not gast.Store:  # `del name` asks whether there is one
+            if type(node.ctx) is not gast.Store:  # `del name` requires that it is bound
                 found.add(node.id)
         elif kind is gast.FunctionDef or kind is gast.Lambda:
             inner = node.body if isinstance(node.body, list) else [node.body]
@@ -253,7 +253,7 @@ def _assigned(loop: gast.For | gast.While) -> Iterator[str]:
 
 
 def has_escape(body: Iterable[gast.stmt], *, in_loop: bool = False) -> bool:
-    """Whether a block holds a return, or a break or continue of a loop around it."""
+    """Whether a block contains a return, or a break or continue of an enclosing loop."""
     for stmt in body:
         match stmt:
             case gast.Return():

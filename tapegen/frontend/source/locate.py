@@ -1,8 +1,8 @@
-"""From a function object to the syntax tree it was compiled from.
+"""Source retrieval: from a function object to the syntax tree it was compiled from.
 
-The text that a file name gives today need not be the text that was loaded: files are edited, decorators return other
-functions, import hooks rewrite code.  Here the text is compiled again and the bytecode compared, so a tree that leaves
-this module is the tree of the code that runs.
+The current text of a file need not be the text that was loaded: files are edited, decorators return other functions,
+import hooks rewrite code.  So the text is compiled again and the bytecode compared: a returned tree is the tree of the
+code that runs.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Located:
     file : str
         File name of the code object.
     lines : tuple of str
-        All lines of the file (or notebook cell) that the positions of `node` count in.
+        All lines of the file (or notebook cell) that the positions of `node` refer to.
     class_name : str or None
-        The class whose body holds the definition, directly or through other functions (for names like `__x`).
+        The class whose body contains the definition, directly or through other functions (for names like `__x`).
     """
 
     node: Definition
@@ -51,11 +51,11 @@ class Located:
     class_name: str | None
 
     def span(self, node: ast.AST) -> Span:
-        """The place of `node`, holding its own source lines."""
+        """The span of `node`, with its source lines."""
         return self.place(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
 
     def place(self, line: int, column: int, end_line: int, end_column: int) -> Span:
-        """The place between two positions of the file."""
+        """The span between two positions of the file."""
         return Span(self.file, line, column, end_line, end_column, self.lines[line - 1 : end_line])
 
 
@@ -65,7 +65,7 @@ def locate(func: FunctionType) -> Located:
     Raises
     ------
     SourceUnavailable
-        There is no text, it is not the text that was loaded, or it holds several definitions that could be meant.
+        There is no text, it is not the text that was loaded, or several definitions in it match.
     """
     code = func.__code__
     entry = _LOCATED.get(id(code))
@@ -171,7 +171,7 @@ def _read(func: FunctionType) -> _SourceFile:
 
 
 def _parsed(text: str) -> ast.Module:
-    # all that is allocated here stays alive: looking for garbage meanwhile takes twice the time of parsing
+    # all objects allocated here stay alive: garbage collection would take twice the time of parsing
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -241,7 +241,7 @@ def _definitions(statements: list[ast.stmt], lambdas: bool) -> Iterator[_Definit
 
 
 def _first_line(node: ast.AST) -> int:
-    """As `co_firstlineno` counts: decorators belong to the definition."""
+    """The first line as in `co_firstlineno`: decorators belong to the definition."""
     line: int = node.lineno  # type: ignore[attr-defined]
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([line, *(item.lineno for item in decorators)])
@@ -320,7 +320,7 @@ def _find_moved(code: CodeType, source: _SourceFile, flags: int) -> _Definition 
 def _single_out(
     func: FunctionType, candidates: list[_Definition], equal: list[CodeType], source: _SourceFile
 ) -> _Definition:
-    """Which of several lambdas that start on one line: the one whose body holds every instruction."""
+    """Select one of several lambdas that start on one line: the one whose body contains every instruction."""
     code = func.__code__
     if not equal:
         raise _edited(func, source, code.co_firstlineno, f"line {code.co_firstlineno} differs")
@@ -333,7 +333,7 @@ def _single_out(
             "Write one lambda to a line, or use def.",
             _line_span(code.co_filename, source.lines, code.co_firstlineno),
         )
-    # of nested bodies the innermost
+    # of nested bodies, the innermost
     return max(holding, key=lambda found: (found.node.lineno, found.node.col_offset))
 
 
@@ -345,7 +345,7 @@ def _holds(node: Definition, code: CodeType) -> bool:
     seen = False
     for line, end_line, column, end_column in code.co_positions():
         if line is None or end_line is None or column is None or end_column is None or column == end_column == 0:
-            continue  # entry and exit of the function have no place of their own
+            continue  # entry and exit of the function have no position
         seen = True
         if (line, column) < start or (end_line, end_column) > end:
             return False
@@ -403,7 +403,7 @@ _PLAIN_LOADERS = ("_frozen_importlib", "_frozen_importlib_external", "importlib"
 
 
 def _rewriter(func: FunctionType) -> str | None:
-    """Who rewrote the code of a module while importing it, if someone did."""
+    """The import hook that rewrote the code of a module, if any."""
     codes = _nested_codes(func.__code__)
     if any(name.startswith("@py") for code in codes for name in code.co_names + code.co_varnames):
         return "pytest"
@@ -419,7 +419,7 @@ _JUMPS = {*dis.hasjrel, *dis.hasjabs}
 
 
 def _same_but_asserts(loaded: CodeType, fresh: CodeType, node: Definition) -> bool:
-    """Whether only `assert` statements differ: pytest replaces them by code that explains itself."""
+    """Whether only `assert` statements differ: pytest rewrites them."""
     asserts = [
         ((item.lineno, item.col_offset), (item.end_lineno or 0, item.end_col_offset or 0))
         for item in ast.walk(node)
@@ -431,7 +431,7 @@ def _same_but_asserts(loaded: CodeType, fresh: CodeType, node: Definition) -> bo
         for instruction in dis.get_instructions(code):
             at = instruction.positions
             if instruction.opname in ("NOP", "EXTENDED_ARG") or instruction.opcode in _JUMPS:
-                continue  # where blocks begin depends on the asserts between them
+                continue  # block boundaries depend on the asserts between them
             if at is not None and at.lineno is not None:
                 place = (at.lineno, at.col_offset or 0)
                 if any(start <= place < end for start, end in asserts):

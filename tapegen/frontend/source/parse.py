@@ -1,4 +1,4 @@
-"""The front door of the compiler: from a function object to a checked syntax tree whose names can be resolved."""
+"""Parsing: from a function object to a checked syntax tree whose names can be resolved."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
-"""What `Parsed.resolve` returns for a name that has no value (yet): Python would raise NameError."""
+"""The result of `Parsed.resolve` for an unbound name, for which Python would raise NameError."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    """What depends on the code alone; the functions made from one `def` share it."""
+    """The facts that depend only on the code; functions made from one `def` share them."""
 
     tree: gast.FunctionDef
     located: Located
@@ -55,8 +55,8 @@ class Parsed:
     Attributes
     ----------
     tree : gast.FunctionDef
-        Checked by the fence; without decorators, annotations and its own defaults (they are in `signature`); private
-        names (`__x` in a class) mangled.  A lambda is a function of name `lambda_` with one Return.  The tree is shared
+        Checked by `syntax_check`; without decorators, annotations and its own defaults (they are in `signature`);
+        private names (`__x` in a class) mangled.  A lambda is a function of name `lambda_` with one Return.  The tree is shared
         between calls: do not change it.
     func : function
         The plain Python function.
@@ -65,7 +65,7 @@ class Parsed:
     locals : frozenset of str
         Names bound by the function (`bound_names` gives those of inner functions).
     freevars : frozenset of str
-        Names that live in the cells of an enclosing function.
+        Names in closure cells of an enclosing function.
     text : str
         The source text of the definition without decorators, dedented.
     text_hash : str
@@ -83,13 +83,13 @@ class Parsed:
 
     @property
     def signature(self) -> inspect.Signature:
-        """Of the code itself, whatever `__signature__` says."""
+        """The signature of the code itself, regardless of `__signature__`."""
         return own_signature(self.func)
 
     def span(self, node: gast.AST) -> Span:
-        """The place of a node: all of a simple statement or expression, the header of a compound statement.
+        """The span of a node: all of a simple statement or expression, the header of a compound statement.
 
-        Of a function that was made in order to call one of the user's, it is the head of that one.
+        For a synthesized wrapper of a user's function, it is the header of the user's function.
         """
         called = calls_instead(self.func)
         if called is not None:
@@ -104,7 +104,7 @@ class Parsed:
         return self._located.span(node)
 
     def resolve(self, name: str) -> Any:
-        """The object that `name` means at this moment: from the closure, the globals or the builtins; else MISSING."""
+        """The object that `name` currently refers to: from the closure, the globals or the builtins; else MISSING."""
         try:
             return self.getter(name)()
         except (NameError, KeyError):
@@ -119,7 +119,7 @@ class Parsed:
         if cell is not None:
             return functools.partial(_read_cell, cell, name)
         if name in self.func.__globals__:
-            return functools.partial(operator.getitem, self.func.__globals__, name)  # calls no Python
+            return functools.partial(operator.getitem, self.func.__globals__, name)  # runs without Python frames
         return functools.partial(_read_global, self.func, name)
 
     def cell(self, name: str) -> CellType | None:
@@ -166,8 +166,8 @@ def _read_global(func: FunctionType, name: str) -> Any:
 def parse_function(func: FunctionType, *, manager: bool = False) -> Parsed:
     """Read, verify and check the source of a plain Python function (see `unwrap` for other callables).
 
-    A function that a decorator has put in the place of another one is taken for what it is.  With `manager`, a
-    generator with one `yield` is a function that returns what it yields, and a function of what stands behind.
+    A function that a decorator returned is parsed itself, not the decorated one.  With `manager`, a generator with one
+    `yield` becomes a function that returns the yielded value, and a function of the rest.
 
     Raises
     ------
@@ -200,7 +200,7 @@ _TREES: dict[tuple[int, bool], tuple[weakref.ref[CodeType], _Tree]] = {}
 
 
 def span_of_parameter(func: FunctionType, name: str) -> Span | None:
-    """Where a parameter stands in the head of a function; None where there is no text, or no such parameter."""
+    """The span of a parameter in the header of a function; None without source, or without such a parameter."""
     try:
         parsed = parse_function(func)
     except TapegenError:
@@ -210,7 +210,7 @@ def span_of_parameter(func: FunctionType, name: str) -> Span | None:
 
 
 def span_of_definition(func: FunctionType) -> Span | None:
-    """The head of a function; None where there is no text."""
+    """The span of the header of a function; None without source."""
     try:
         parsed = parse_function(func)
     except TapegenError:
@@ -270,7 +270,7 @@ def _header(node: gast.AST, located: Located) -> Span:
     """From the first word of a compound statement to its colon."""
     parts = [part for part in gast.iter_child_nodes(node) if not isinstance(part, gast.stmt)]
     line, column = max((part.end_lineno, part.end_col_offset) for part in parts)
-    while True:  # between the last part and the colon stand only brackets, commas and comments
+    while True:  # between the last part and the colon there are only brackets, commas and comments
         code = located.lines[line - 1].encode()[column:].partition(b"#")[0]
         if b":" in code:
             return located.place(node.lineno, node.col_offset, line, column + code.index(b":") + 1)

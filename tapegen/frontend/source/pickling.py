@@ -1,4 +1,4 @@
-"""The texts of a script or notebook, for functions that are sent to processes without it."""
+"""Source shipping: texts of a script or notebook, for functions pickled to processes without it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 Texts = tuple[tuple[str, str, tuple[tuple[str, int], ...]], ...]
-"""Names of files or notebook cells, what they hold, and the names and first lines of functions in them."""
+"""Names of files or notebook cells, their texts, and the names and first lines of functions in them."""
 
 
 def texts_of(func: Any) -> Texts:
@@ -23,7 +23,7 @@ def texts_of(func: Any) -> Texts:
 
 
 def keep_texts(func: Any, texts: Texts) -> None:
-    """Make texts known that this process does not have, and name them in functions that have lost the name."""
+    """Register texts that this process does not have, and restore file names of functions that have lost them."""
     for file, text, _ in texts:
         if text and not linecache.getlines(file):
             linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)

@@ -1,4 +1,4 @@
-"""Which Python syntax is accepted.  What is not listed here is refused, so syntax of later Python versions is too."""
+"""Syntax allow-list: unlisted constructs are refused, so syntax of later Python versions is too."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OPERATORS = {
     *(ast.Mod, ast.Pow, ast.MatMult, ast.LShift, ast.RShift, ast.BitOr, ast.BitXor, ast.BitAnd),
     *(ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Is, ast.IsNot, ast.In, ast.NotIn),
 }
-# A longer look decides about these.
+# Accepted only in some variants.
 _CHECKED = {ast.FunctionDef, ast.comprehension, ast.Subscript, ast.Raise, ast.Delete}
 _ALLOWED = _STATEMENTS | _EXPRESSIONS | _OPERATORS
 _PASSED = _ALLOWED - _CHECKED
@@ -42,7 +42,7 @@ _TRY = "'try' cannot be reversed: an exception leaves a statement half done."
 _WITH_ADVICE = "Put the 'with' around the call of the differentiated function."
 _NEW_SYNTAX_ADVICE = "Write it with assignments, loops, branches and calls."
 
-# What is refused, why, and what to write instead.
+# Refused nodes, the reason, and what to write instead.
 _REFUSED = {
     "AsyncFunctionDef": (_ASYNC, _ASYNC_ADVICE),
     "AsyncFor": (_ASYNC, _ASYNC_ADVICE),
@@ -63,7 +63,7 @@ _REFUSED = {
 
 
 def check(located: Located, nodes: list[ast.AST]) -> None:
-    """Refuse what cannot be differentiated, at the first place in the text.
+    """Refuse unsupported syntax, at its first occurrence.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def _refusals(located: Located, nodes: list[ast.AST]) -> Iterator[TapegenError]:
             complaint = _complaint(node, located.node)
             if complaint is not None:
                 yield UnsupportedSyntax(*complaint[1:], located.span(complaint[0]))
-        elif hasattr(node, "lineno") or accepted:  # parts without a place come after the statement that holds them
+        elif hasattr(node, "lineno") or accepted:  # nodes without a position come after their statement
             accepted = False
             kind = type(node).__name__
             reason, advice = _REFUSED.get(kind, (f"the syntax '{kind}' is not supported.", _NEW_SYNTAX_ADVICE))
@@ -96,7 +96,7 @@ def _refusals(located: Located, nodes: list[ast.AST]) -> Iterator[TapegenError]:
 
 
 def _complaint(node: ast.AST, root: ast.AST) -> tuple[ast.AST, str, str] | None:
-    """An accepted kind of node in a form that is not: the place, why, what to write instead."""
+    """An unsupported variant of an accepted node: the position, the reason, what to write instead."""
     match node:
         case ast.FunctionDef(decorator_list=[first, *_]) if node is not root:
             return (
@@ -127,7 +127,7 @@ def _complaint(node: ast.AST, root: ast.AST) -> tuple[ast.AST, str, str] | None:
 
 
 def _deleted(target: ast.AST) -> Iterator[ast.AST]:
-    """What one target of `del` removes."""
+    """The kind of object that one target of `del` removes."""
     if isinstance(target, (ast.Tuple, ast.List)):
         for item in target.elts:
             yield from _deleted(item)
@@ -136,7 +136,7 @@ def _deleted(target: ast.AST) -> Iterator[ast.AST]:
 
 
 def _global_names(function: ast.FunctionDef | ast.Lambda, located: Located) -> Iterator[TapegenError]:
-    """Names that an inner function declares `global`, and that are variables of the function around it as well."""
+    """Names that an inner function declares `global`, and that are also variables of the enclosing function."""
     if function is located.node:
         return
     inside = set(ast.walk(function))
@@ -145,7 +145,7 @@ def _global_names(function: ast.FunctionDef | ast.Lambda, located: Located) -> I
         return
     own = own_parts(located.node)
     same = {name for node in own if isinstance(node, ast.Global) for name in node.names}
-    inside.update(node for node in own if isinstance(node, ast.Name) and node.id in same)  # that very variable
+    inside.update(node for node in own if isinstance(node, ast.Name) and node.id in same)  # the same variable
     for node in ast.walk(located.node):
         name = ""
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and node not in inside:

@@ -1,4 +1,4 @@
-"""Syntax trees: from `ast` to `gast`, private names, and which names a function binds."""
+"""Syntax tree utilities: conversion from `ast` to `gast`, private names, bound names, traversal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def mangle(name: str, class_name: str | None) -> str:
 
 # Fields that hold identifiers.  `keyword.arg` is not among them: Python does not mangle keywords of calls.
 _IDENTIFIERS = {ast.Name: "id", ast.arg: "arg", ast.Attribute: "attr", ast.FunctionDef: "name", ast.alias: "asname"}
-# What never runs inside a function.  Decorators of inner functions the fence refuses.
+# Fields that never run inside a function.  Decorators of inner functions are refused by `syntax_check`.
 _UNUSED = frozenset({"annotation", "returns", "decorator_list", "type_params", "type_comment"})
 _NEVER_RUN = _UNUSED | {"ctx"}
 
@@ -29,7 +29,7 @@ _CONTEXTS: dict[type, gast.AST] = {ast.Load: gast.Load(), ast.Store: gast.Store(
 _PARAMETER = gast.Param()
 
 
-# Fields that hold no node, or one that says no more than its class.
+# Fields without nodes, or with nodes that carry only their class.
 _WORDS = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "kind"})
 
 
@@ -54,11 +54,11 @@ def children(node: ast.AST) -> tuple[Any, ...]:
     return known[_BELOW]
 
 
-_BELOW = "_below"  # nobody changes a tree that has been read
+_BELOW = "_below"  # trees are immutable once parsed
 
 
 def blocks_of(root: ast.AST) -> Iterator[Any]:
-    """A definition and all statements below it.  Expressions hold none."""
+    """A definition and all statements below it.  Expressions contain none."""
     todo = [root]
     while todo:
         node = todo.pop()
@@ -117,9 +117,9 @@ def _parameters(args: ast.arguments) -> list[ast.arg]:
 
 
 def to_gast(nodes: list[ast.AST], class_name: str | None) -> gast.AST:
-    """The gast form of a function whose nodes have passed the fence, with private names mangled.
+    """The gast tree of a function whose nodes have passed `syntax_check`, with private names mangled.
 
-    gast's own translation recurses, which a sum of some hundred terms does not survive, and drops unknown nodes.
+    gast's own translation recurses, which overflows for a sum of some hundred terms, and drops unknown nodes.
     """
     root = nodes[0]
     done: dict[int, gast.AST] = {}
@@ -173,13 +173,13 @@ _LISTING = frozenset({ast.Assign, ast.Starred, ast.Call})
 
 
 def _list_at_once(node: ast.AST, values: dict[str, Any]) -> None:
-    """A generator expression that is used up where it stands is a list."""
+    """A generator expression that is consumed immediately becomes a list."""
     match node:
         case ast.Assign(targets=targets) if all(isinstance(target, (ast.Tuple, ast.List)) for target in targets):
             values["value"] = _as_list(values["value"])
         case ast.Starred():
             values["value"] = _as_list(values["value"])
-        case ast.Call(args=args) if len(args) > 1:  # of an only argument `sum` and its like need no list
+        case ast.Call(args=args) if len(args) > 1:  # as a single argument, `sum` and the like need no list
             values["args"] = list(map(_as_list, values["args"]))
 
 
@@ -260,6 +260,6 @@ def _defaults(function: gast.FunctionDef | gast.Lambda) -> list[gast.AST]:
 
 
 def lent_names(node: gast.FunctionDef | gast.Lambda) -> frozenset[str]:
-    """The names that functions inside this one declare `nonlocal`: those of its own variables that others assign."""
+    """The names that inner functions declare `nonlocal`: variables of this function that they assign."""
     inner = [item for item in blocks_of(node) if isinstance(item, gast.Nonlocal)]
     return frozenset(name for item in inner for name in item.names)

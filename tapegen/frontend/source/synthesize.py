@@ -1,4 +1,4 @@
-"""Small functions that are made as text, so that they are lowered like those of the user."""
+"""Function synthesis: small functions made from text, so that they are lowered like user code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def function_from_text(text: str, namespace: Mapping[str, Any]) -> FunctionType:
-    """A function made from the text of its definition; its source can be read like that of any other.
+    """A function made from the text of its definition; its source can be retrieved like that of any other.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What some builtins do, as Python that is written out in their place."""
+"""Templates of builtins: Python source that is inlined at their calls."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tapegen.rules.gradient_modifiers import stop_gradient
 _RULES = str(Path(tapegen.rules.__file__).parent)
 
 COMPENSATES = sum([1.0, 1e100, -1e100]) == 1.0
-"""Whether Python carries along what additions of its floats lose: since 3.12."""
+"""Whether `sum` of Python floats is compensated (Neumaier): since Python 3.12."""
 
 
 def is_own(file: str) -> bool:
-    """Whether a text is one of tapegen's own: of a builtin, of a function of a library, or of a rule."""
+    """Whether a source file belongs to tapegen: a template or a rule."""
     texts = (__file__, library_functions.__file__, stdlib_functions.__file__, ufunc_methods.__file__)
     return file in texts or file.startswith(_RULES)
 

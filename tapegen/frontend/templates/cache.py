@@ -1,4 +1,4 @@
-"""Bodies of rules, lowered once for each kind of operands: a program calls the same few functions many times."""
+"""Template cache: lowered rule bodies and templates, reused for operands of the same types."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from tapegen.rules.registry import generation
 Finish = Callable[[Block, Abstract], tuple[Block, Abstract]]
 
 _MOST = 4096
-"""Templates that are kept at a time."""
+"""Limit of cached templates."""
 
 _PLAIN = (bool, int, float, complex, str, type, type(None))
-"""Types of constants of which two are the same where they are printed the same."""
+"""Types of constants that are equal if their printed forms are equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """What a call becomes: operands and new values have names of their own, which no program has."""
+    """The lowered statements of a call: operands and new values have placeholder names."""
 
     block: Block
     value: Abstract
-    fresh: tuple[tuple[str, Var | None], ...]  # names in the order in which they are given; the values that are left
+    fresh: tuple[tuple[str, Var | None], ...]  # requested names in order, and the values that remain
     guards: tuple[Guard, ...]
 
 
@@ -38,7 +38,7 @@ _TEMPLATES: dict[Any, _Template] = {}
 
 
 def forget() -> None:
-    """Lower everything anew: for who changes tapegen itself while it runs."""
+    """Clear the cache: for callers that change tapegen itself at run time."""
     _TEMPLATES.clear()
 
 
@@ -53,8 +53,8 @@ def written_out(
 ) -> tuple[Block, Abstract]:
     """The same as `inline_call`, with `finish` applied to what it returns.
 
-    `finish` must not depend on names.  What has been found for operands of the same types is used again as long as all
-    that was read for it, such as global variables, is what it was.
+    `finish` must not depend on names.  A template for operands of the same types is reused as long as all values read
+    for it, such as global variables, are unchanged.
     """
     given = (*args, *kwargs.values())
     if all(map(_is_plain, given)):
@@ -83,7 +83,7 @@ def _is_plain(expr: Expr) -> bool:
 
 
 class _Recorder(NameSupply):
-    """Gives names that no program has, and remembers which were asked for."""
+    """A name supply of placeholder names, which records the requested names."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class _Recorder(NameSupply):
 def _made(
     func: Callable[..., Any], args: Sequence[Expr], kwargs: Mapping[str, Expr], finish: Finish | None, rules: bool
 ) -> _Template | None:
-    """None where the function is refused: the error has to name the operands that there are."""
+    """A new template; None where the function is refused, as the error has to name the actual operands."""
     names = _Recorder()
     try:
         block, value, guards = inline_guarded(func, args, kwargs, names, rules=rules)

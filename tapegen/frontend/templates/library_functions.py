@@ -1,7 +1,7 @@
-"""Functions of libraries that are others of NumPy's in some cases, as Python that is written out in their place.
+"""Templates of library functions that equal other NumPy functions in some cases.
 
 `np.emath` gives complex numbers where the real function has none; in generated code a real argument has a real result.
-Reductions of the package bottleneck are compiled forms of NumPy's that pass over NaN.
+Reductions of the package bottleneck are compiled variants of NumPy's that skip NaN.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What some functions of the standard library do, as Python that is written out in their place."""
+"""Templates of standard library functions: Python source that is inlined at their calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What methods and keywords of NumPy's functions do, as Python that is written out in their place."""
+"""Templates of methods and keywords of NumPy functions: Python source that is inlined at their calls."""
 
 from __future__ import annotations
 

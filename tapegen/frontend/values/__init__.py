@@ -1,15 +1,15 @@
-"""Abstract values: what is known about a value before the program runs.
+"""Abstract values: compile-time facts about values, and the state of a path.
 
 * `pytree` - leaves, static values and structures; flatten and unflatten
 * `state` - variables, cells and frames on a path
-* `context` - what lowering carries around: the block being written, the state of the path, the function being read
+* `context` - lowering context: the current block, the state of the path, the current function
 * `guards` - assumptions of a program about a call, and their check
 * `captures` - globals and closure variables
 * `result_types` - result types by running functions on small prototypes
 * `constant_shapes` - array extents that are known while compiling
 * `type_sets` - the types that Python gives a value on several paths
-* `type_join` - the one type of the values that a name has on several paths
-* `narrowing` - what a branch knows about a union, and what of it lasts after the branch
+* `type_join` - the join of the types that a variable has on several paths
+* `narrowing` - narrowing of unions in branches, and the join after them
 * `phi` - phi nodes: joins after branches, loop-carried variables
 * `dynamic_lists` - lists that grow at run time
 * `complex_parts` - real and imaginary parts that are stored into

@@ -1,4 +1,4 @@
-"""Values of globals and closure variables."""
+"""Captured values: globals, closure variables, and results of calls at entry."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tapegen.ir.types import STATIC, Array, RandomGenerator, Scalar, is_floating
 
 # ---- values of globals and closures --------------------------------------------------------------------------------
 
-_CAN_CHANGE = 1 << 9  # of the flags of a class: it was made by a class statement
+_CAN_CHANGE = 1 << 9  # flag of a class: made by a class statement
 
 _IMMUTABLE = (str, bytes, int, float, slice, range, np.dtype, np.generic, np.ufunc)
 
@@ -48,21 +48,21 @@ def capture(
     Parameters
     ----------
     cx : Context
-        Takes the new argument or the guard.
+        Gets the new argument or the guard.
     value : object
-        What it is now.
+        The current value.
     getter : callable
         Reads it again before each call.
     name : str
         Its name in the text.
     path : hashable
-        Where it is, the same for each read of it.
+        Its location, the same for each read.
     inside : bool
-        Whether it is a part of an object: its floats then are arguments of the program; others are guarded constants.
+        Whether it is an item of an object: then floats are arguments of the program; others are guarded constants.
     variable : hashable, optional
-        What the text reads, the same for all closures of one code: a float is an argument once it has changed.
+        The variable in the text, the same for all closures of one code: a changed float becomes an argument.
     changes : bool
-        Whether the program writes there: then an integer is an argument as well.
+        Whether the program writes to it: then an integer is an argument as well.
     """
     if path in cx.caller.variables and not changes:
         return _written_variable(cx, cx.caller.variables[path])
@@ -96,7 +96,7 @@ def capture(
 
 
 def _written_variable(cx: Context, ref: Any) -> Any:
-    """The value of a variable outside of the function that the program writes, as it is on this path."""
+    """The current value, on this path, of an outer variable that the program writes."""
     content = cx.state.cells[ref.cell].content
     assert isinstance(content, Struct)
     (name,), (value,) = content.keys, content.children
@@ -111,7 +111,7 @@ def _written_variable(cx: Context, ref: Any) -> Any:
 
 
 def _watch_written(cx: Context, getter: Callable[[], Any], path: Any) -> None:
-    """The program depends on which objects of the caller that it writes are one and the same."""
+    """Guard the identity of written objects of the caller: the program depends on which of them are the same."""
     for captured in cx.recursion.written.containers.values():
         if path != captured.path:
             watch(cx, (path, "is", captured.path), functools.partial(_is_same, getter, captured.getter))
@@ -127,29 +127,29 @@ def bound_value(cx: Context, value: Any, name: str, path: Any) -> Any:
 
 
 def watch(cx: Context, path: Any, getter: Callable[[], Any]) -> None:
-    """The program depends on what is found there now, so it is right as long as that stays."""
+    """Add a guard: the program is valid as long as the current value stays."""
     if path not in cx.guards:
         cx.guards[path] = (getter, snapshot(getter()))
 
 
 def note_library(cx: Context, module: ModuleType, name: str) -> None:
-    """The program is right as long as a module of a library has under a name what it has now (`np.sin = other`)."""
+    """Guard an attribute of a library module: the program is valid until it is replaced (`np.sin = other`)."""
     reader = cx.frame.parsed.func.__module__ or ""
     if name in vars(module) and not reader.startswith("tapegen."):
         cx.library.setdefault(id(module), (module, {}))[1][name] = vars(module)[name]
 
 
 def library_guards(cx: Context) -> Iterator[tuple[Callable[[], Any], Any]]:
-    """What gets all that was found in a module at once, and that."""
+    """For each library module, a getter of all its guarded attributes at once, and their values."""
     for module, found in cx.library.values():
         values = tuple(found.values())
         yield functools.partial(operator.itemgetter(*found), vars(module)), values if len(found) > 1 else values[0]
 
 
 def class_member(cx: Context, cls: type, name: str, after: type | None = None) -> Any:
-    """What a class holds under a name, as it stands there; MISSING if nothing.
+    """The raw attribute of a class (no descriptor call); MISSING if there is none.
 
-    With `after`, as `super()` finds it: in the classes that follow that one in the order of inheritance.
+    With `after`, as `super()` finds it: in the classes after that one in the method resolution order.
     """
     if cls.__flags__ & _CAN_CHANGE:
         watch(cx, ("member", id(cls), name, after), lambda: _member(cls, name, after))
@@ -167,19 +167,19 @@ def _member(cls: type, name: str, after: type | None = None) -> Any:
 
 
 def is_method(found: Any) -> bool:
-    """Whether an access binds what a class holds to the object: functions, plain, compiled, cached, differentiable."""
+    """Whether attribute access binds a class member: functions, plain, compiled, cached, differentiable."""
     kinds = (FunctionType, functools._lru_cache_wrapper)
     return isinstance(found, kinds) or hasattr(found, "py_func") or is_opaque(found)
 
 
 def has_attribute(cx: Context, owner: Any, name: str, getter: Callable[[], Any], path: Any) -> bool:
-    """Whether an object of now has an attribute."""
+    """Whether an object currently has an attribute."""
     watch(cx, (path, "has", name), lambda: hasattr(getter(), name))
     return hasattr(owner, name)
 
 
 def captured_shape(cx: Context, array: Any) -> tuple[int, ...] | None:
-    """The shape of an array found through a global or closure variable; the program is right as long as it stays."""
+    """The shape of a captured array, which is guarded."""
     for path, (var, getter) in cx.hidden.items():
         if var is array:
             watch(cx, (path, "shape"), functools.partial(_shape, getter))
@@ -192,7 +192,7 @@ def _shape(getter: Callable[[], Any]) -> tuple[int, ...]:
 
 
 def lacks_item(cx: Context, captured: Captured, key: Any) -> None:
-    """The program depends on a container having nothing under a key."""
+    """Guard that a container lacks a key."""
 
     def found() -> bool:
         try:
@@ -205,7 +205,7 @@ def lacks_item(cx: Context, captured: Captured, key: Any) -> None:
 
 
 def computed(cx: Context, value: Any, getter: Callable[[], Any], name: str, path: Any) -> Any:
-    """The result of a call that is made before the program runs: arrays and floats are arguments of the program."""
+    """The result of a call at entry: arrays and floats are arguments of the program."""
     if isinstance(value, tuple):
         parts = (
             computed(cx, part, functools.partial(_part, getter, k), f"{name}_{k}", (path, k))
@@ -224,7 +224,7 @@ def _part(getter: Callable[[], Any], k: int) -> Any:
 def captured_child(
     cx: Context, parent: Captured, key: Any, value: Any, read: Callable[[Any], Any], *, changes: bool = False
 ) -> Any:
-    """A part of a captured container."""
+    """An item of a captured container."""
 
     def getter() -> Any:
         return read(parent.getter())
@@ -235,7 +235,7 @@ def captured_child(
 
 
 def expand(cx: Context, captured: Captured, changing: frozenset[Any] = frozenset()) -> Struct:
-    """A captured container with all its parts; integers under the keys `changing` are arguments."""
+    """A captured container with all its items; integers under the keys `changing` are arguments."""
     struct = children_of(captured.value)
     assert struct is not None
     if struct.kind == "object":

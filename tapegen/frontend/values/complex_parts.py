@@ -1,8 +1,8 @@
-"""The real and imaginary parts of complex arrays where a program stores into them.
+"""Real and imaginary parts of complex arrays, in programs that store into them.
 
-`z.real` is a view of `z` for NumPy.  The reverse sweep has no such view of a cotangent, whose imaginary part counts the
-other way round, so in a program that stores through one (`Recursion.parts`) a part stands for itself until somebody
-reads it: what is stored into it is stored into the complex array, and what is read is the part as it is then.
+In NumPy, `z.real` is a view of `z`.  The reverse sweep has no such view of a cotangent, whose imaginary part has the
+opposite sign, so in a program that stores through one (`Recursion.parts`) a part is lazy until it is read: a store into
+it becomes a store into the complex array, and a read evaluates the part at that time.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ PARTS = {"real": intrinsics.real_part, "imag": intrinsics.imaginary_part}
 VIEWS_OF_PARTS = frozenset(
     {intrinsics.transpose_view, np.transpose, np.reshape, np.swapaxes, np.moveaxis, np.expand_dims, np.squeeze, np.flip}
 )
-"""Views that are the same ones of a part and of the whole."""
+"""View functions that commute with taking a part."""
 
 
 def follow_parts(cx: Context) -> None:
-    """Lower the program once more, with parts that can be stored into; where that has been done, do nothing."""
+    """Restart lowering with lazy parts that can be stored into, unless that has been done."""
     if not cx.recursion.parts and not cx.rules:
         cx.recursion.parts = True
         raise Again
 
 
 def is_part(value: Any) -> bool:
-    """Whether a value is a part of a complex array that nobody has read yet."""
+    """Whether a value is a lazy part of a complex array."""
     return isinstance(value, Leaf) and isinstance(value.type, Array) and _is_part(value.expr)
 
 
@@ -44,9 +44,9 @@ def _is_part(expr: Any) -> bool:
 
 
 def part_of(cx: Context, func: Any, whole: Any) -> Leaf:
-    """A part of a complex array, not read yet."""
+    """A lazy part of a complex array."""
     if cx.roots_of(whole) is None and whole not in cx.definitions:
-        # another array may have that name when the part is read
+        # the variable may denote another array when the part is read
         index = (Slice(None, None, None),) * whole.type.rank
         whole = cx.assign(TEMPORARY, Load(whole, index, dataclasses.replace(whole.type, layout="A")))
         cx.roots[whole] = None
@@ -54,7 +54,7 @@ def part_of(cx: Context, func: Any, whole: Any) -> Leaf:
 
 
 def unread(cx: Context, value: Any) -> Any:
-    """What a variable holds; a part of a complex array as that, to be stored into or read anew."""
+    """The value of a variable; a part of a complex array stays lazy, so that it can be stored into or read again."""
     if cx.recursion.parts and isinstance(value, Leaf) and isinstance(value.expr, Var):
         made = cx.definitions.get(value.expr)
         if made is not None and isinstance(value.type, Array) and _is_part(made):

@@ -1,6 +1,6 @@
-"""Extents that are known when compiling: of arrays made with constant sizes, and of arguments where they decide.
+"""Constant shape propagation: extents of arrays with constant sizes, and of arguments where they are needed.
 
-A function whose recursion or unrolled loop depends on the size of an argument is lowered for that size.
+A function whose recursion or unrolled loop depends on the size of an argument is specialized for that size.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tapegen.ir.nodes import Call, Const, Expr, Load, Slice, Tuple, Var
 from tapegen.ir.types import INT, Array, is_floating
 
 LARGEST = 4096
-"""Elements of an array whose extents are followed."""
+"""Limit of the size of an array whose extents are propagated."""
 
 
 def extent(cx: Context, array: Expr, axis: int) -> Leaf | StaticValue:
-    """`array.shape[axis]`, with its value where that is known."""
+    """`array.shape[axis]`, with its value if it is known."""
     assert isinstance(array.type, Array)
     if array.type.is_unit(axis):
         return StaticValue(1)
@@ -31,13 +31,13 @@ def extent(cx: Context, array: Expr, axis: int) -> Leaf | StaticValue:
 
 
 def known_shape(cx: Context, array: Expr) -> tuple[int, ...] | None:
-    """The shape of an array, if it is known when compiling."""
+    """The shape of an array, if it is known at compile time."""
     array = cx.resolve(array)
     return cx.shapes.get(array) if isinstance(array, Var) else None
 
 
 def sampled_shape(cx: Context, array: Var) -> tuple[int, ...] | None:
-    """The shape that an array has in the call at hand, as far as its definitions tell; another call may differ."""
+    """The shape of an array in the call at hand, if its definitions determine it; other calls may differ."""
     known, cx.shapes = cx.shapes, {**_small(cx.sample_shapes), **cx.shapes}
     try:
         needed: dict[Var, Expr] = {}
@@ -60,7 +60,7 @@ def sampled_shape(cx: Context, array: Var) -> tuple[int, ...] | None:
 
 
 def may_be_fixed(cx: Context, sizes: Expr) -> bool:
-    """Whether sizes come from arguments whose shapes are not known yet, but can be taken from the call at hand."""
+    """Whether sizes depend on arguments whose shapes are not static yet, but can be taken from the call at hand."""
     return any(var in cx.sample_shapes and var not in cx.shapes for var in cx.int_sources(sizes))
 
 
@@ -81,7 +81,7 @@ def note_result(cx: Context, var: Var, call: Call) -> None:
 
 
 def note_results(cx: Context, targets: Sequence[Var], call: Call) -> None:
-    """Find the shapes of several results, and note what they are computed from."""
+    """Find the shapes of several results, and record what they depend on."""
     arrays = any(isinstance(target.type, Array) for target in targets)
     results = _run(cx, call) if arrays else None
     for k, target in enumerate(targets):
@@ -92,7 +92,7 @@ def note_results(cx: Context, targets: Sequence[Var], call: Call) -> None:
 
 def _run(cx: Context, call: Call) -> Any:
     """The result of a call for arrays of the known shapes; None where one is not known, or prototypes are refused."""
-    if hasattr(call.func, "type_like"):  # a solver: the values decide
+    if hasattr(call.func, "type_like"):  # a solver: its result depends on values
         return None
     try:
         args = [_prototype(cx, arg) for arg in call.args]
@@ -151,7 +151,7 @@ def _integer(cx: Context, expr: Expr) -> int:
 
 
 def _replaced(cx: Context, part: Any) -> Any:
-    """An integer expression one step closer to its value."""
+    """An integer expression, reduced by one step."""
     match part:
         case Var() if part in cx.definitions and not isinstance(part.type, Array):
             return traversal.map_expr(cx.definitions[part], lambda inner: _replaced(cx, inner))
@@ -183,4 +183,4 @@ def _index(cx: Context, item: Any) -> Any:
         if shape is None or item.type.dtype == "bool":
             raise _NotKnown
         return np.zeros(shape, int)
-    return 0  # which element does not matter
+    return 0  # any element will do

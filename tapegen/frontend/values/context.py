@@ -1,4 +1,4 @@
-"""What lowering carries around: the state of a path, the block being written, the function being read."""
+"""Lowering context: the state of a path, the current block, the current function, and control signals."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Assign, Call, Comment, Const, Effect, Expr, Load, Raise, Slice, Store, Tuple, Var
 from tapegen.ir.types import Array, Type, is_floating
 
-# ---- blocks being written ------------------------------------------------------------------------------------------
+# ---- open blocks ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False, slots=True)
 class Builder:
-    """A block in the making.  `dead` once no path reaches its end."""
+    """An open block.  `dead` once no path reaches its end."""
 
     items: list[Any] = field(default_factory=list)
     dead: bool = False
@@ -41,7 +41,7 @@ class OpenIf:
 
 @dataclass(eq=False, slots=True)
 class OpenLatch:
-    """What a path assigns at its end to joined or carried variables, all at once; or (`first`) before the loop."""
+    """The parallel assignment to joined or carried variables at the end of a path, or (`first`) before the loop."""
 
     pairs: list[tuple[Var, Expr]]
     origin: Span | None
@@ -63,7 +63,7 @@ class OpenLoop:
 
 
 class NeedsConstant(Exception):
-    """An integer must be known when compiling.  Loops unroll and arguments become static until it is."""
+    """An integer must be known at compile time.  Loops unroll and arguments become static until it is."""
 
     def __init__(self, expr: Expr, refusal: TapegenError) -> None:
         super().__init__()
@@ -72,11 +72,11 @@ class NeedsConstant(Exception):
 
 
 class NeedsStatements(Exception):
-    """The expression needs statements of its own."""
+    """The expression needs statements, which cannot be emitted inside a condition."""
 
 
 class Again(Exception):
-    """Something was learned of a recursive function or of a loop; the program is lowered once more."""
+    """A new fact about a recursive function or a loop was found; lowering restarts."""
 
 
 class Unreachable(Exception):
@@ -84,11 +84,11 @@ class Unreachable(Exception):
 
 
 _EXPECTED = (TapegenError, NeedsConstant, NeedsStatements, Again, Unreachable)
-"""What lowering raises where nothing is wrong with it."""
+"""Control signals of lowering, which are not errors."""
 
 
 def _age(var: Var) -> int:
-    """When a Var was made; operands of rules were there before."""
+    """The creation age of a Var; operands of rules are older than all others."""
     return int(var.name.partition("#")[2] or 0)
 
 
@@ -99,7 +99,7 @@ def _not_set(*_: Any) -> NoReturn:
 # ---- the context ---------------------------------------------------------------------------------------------------
 
 MOST_INLINED = 4000
-"""Calls that one program may inline."""
+"""Limit of inlined calls in one program."""
 
 
 OF_GROWING_LIST = "this changes an item of a list that grows while the program runs."
@@ -110,88 +110,88 @@ APART = (
 
 
 class Context:
-    """Everything that lowering one program shares."""
+    """The shared state of lowering one program."""
 
     def __init__(self, *, rules: bool = False) -> None:
-        self.rules = rules  # lowering the body of a rule: constants fold into the text
+        self.rules = rules  # lowering the body of a rule: constants are folded
         self.builder = Builder()
         self.state = State({}, {})
-        self.frame: Frame = None  # type: ignore[assignment]  # set before anything is read
+        self.frame: Frame = None  # type: ignore[assignment]  # set before lowering starts
         self.node: gast.AST | None = None
         self.origin: Span | None = None
         self.fixed_origin = False
-        self.whole = False  # inside a condition: the expression stays in one piece
-        self.sweep: Comment | None = None  # where the backward sweep begins of the derivative last written out,
+        self.whole = False  # inside a condition: no statements may be emitted
+        self.sweep: Comment | None = None  # start of the backward sweep of the last inlined derivative,
         self.sweep_ends = (0, 0)  # and where it ends: in which block, after how many statements
-        self.effects = 0  # statements so far that may change what an expression means
-        self.kinds: dict[Var, frozenset[Type]] = {}  # types of a name on several paths, or of the items of a list
+        self.effects = 0  # statements so far that may change the value of an expression
+        self.kinds: dict[Var, frozenset[Type]] = {}  # types of a variable on several paths, or of the items of a list
         self.narrower: dict[Var, str] = {}  # arrays that hold integers of this dtype on some paths
-        self.viewed: frozenset[Var] = frozenset()  # numbers that may stand for an array without axes with a view of it
+        self.viewed: frozenset[Var] = frozenset()  # scalars that may be a zero-dimensional array with a view
         self.heads: list[Head] = []
         self.merged_cells: dict[int, Cell] = {}
-        self.copied: dict[int, str] = {}  # containers of which there is a copy that would not see a change, and why
-        self.named_lists: set[int] = set()  # containers for several paths that have another name on one of them
+        self.copied: dict[int, str] = {}  # containers with a copy that would miss a change, and why
+        self.named_lists: set[int] = set()  # joined containers that have an alias on one path
         self.made_by: dict[int, Any] = {}  # containers in a growing list: the loop that makes it grow
         self.unsettled: dict[int, Any] = {}  # containers whose keys differ from iteration to iteration: the loop
-        self.written_out: dict[Any, TapegenError] | None = None  # loops that stay no loops, and why
+        self.written_out: dict[Any, TapegenError] | None = None  # loops that must be unrolled, and why
         self.substitution: dict[Var, Expr] = {}
-        self.titles: dict[Var, str] = {}  # names that the user gives to values that had been computed without one
+        self.titles: dict[Var, str] = {}  # user names of values that were computed as temporaries
         self.definitions: dict[Var, Expr] = {}
-        self.depends: dict[Var, tuple[Expr, ...]] = {}  # what integers and shapes come from that have no definition
+        self.depends: dict[Var, tuple[Expr, ...]] = {}  # sources of integers and shapes without a definition
         self.shapes: dict[Var, tuple[int, ...]] = {}
         self.samples: dict[Var, int] = {}  # integer arguments in the call at hand
         self.sample_shapes: dict[Var, tuple[int, ...]] = {}  # and the shapes of array arguments
-        self.not_negative: set[Var] = set()  # integer arguments for which the program is right only then
+        self.not_negative: set[Var] = set()  # integer arguments that the program requires to be nonnegative
         self.roots: dict[Var, frozenset[Var] | None] = {}
         self.flat: set[Var] = set()  # results of `.flat`: a store writes into the array, a slice is a copy
         self.guards: dict[Any, tuple[Callable[[], Any], Any]] = {}
-        self.library: dict[int, tuple[ModuleType, dict[str, Any]]] = {}  # what was found in modules of libraries
+        self.library: dict[int, tuple[ModuleType, dict[str, Any]]] = {}  # attributes read from library modules
         self.hidden: dict[Any, tuple[Var, Callable[[], Any]]] = {}
         self.shaped: Set[Any] = frozenset()  # of these, the arrays whose shapes must be known
-        self.floats: dict[Any, Any] = {}  # captured floats that were taken as constant, by where the text reads them
+        self.floats: dict[Any, Any] = {}  # captured floats that were assumed constant, by variable
         self.changing: frozenset[Any] = frozenset()  # of these, the ones that are arguments, since they have changed
         self.sources: dict[Any, None] = {}
-        self.read_for: frozenset[Any] = frozenset()  # functions that are lowered for what they read of globals
+        self.read_for: frozenset[Any] = frozenset()  # functions that are lowered to find the globals they read
         self.modules: dict[str, str] = {}
         self.calls: list[tuple[Any, tuple[Any, ...]]] = []
         self.inlined: Counter[Any] = Counter()
-        self.recursion: Any = None  # these two belong to `lower_routine`
+        self.recursion: Any = None  # these two belong to `calls.recursion`
         self.routines: Any = None
-        self.open_tries = 0  # that have begun on this path and not ended, see `without_try`
+        self.open_tries = 0  # open `try` statements on this path, see `desugar_try`
         self.caller: Any = None  # a `CallerState`
         self.unrolled: set[Any] = set()
         self.kept: list[Any] = []
         self.collect: Callable[..., Any] = _not_set  # collect(cx, function, args, kwargs): the items of a generator
-        self.generated: dict[int, Any] = {}  # what generators have looked at, by the lists of their items
-        self.check_emitted: Callable[[Context, Any], None] = _not_set  # where warnings are errors, see `lower_warnings`
-        self.call: Callable[..., Any] = _not_set  # call(cx, function, args, kwargs): `lower` puts it in place
+        self.generated: dict[int, Any] = {}  # values that generators have read, by the lists of their items
+        self.check_emitted: Callable[[Context, Any], None] = _not_set  # where warnings are errors, `lowering.warnings`
+        self.call: Callable[..., Any] = _not_set  # call(cx, function, args, kwargs): set by `lower`
         self.resized: Counter[int] = Counter()  # how often the length of each list or dict has been changed
         self._names = 0
         self._cells = 0
 
     @property
     def now(self) -> int:
-        """The age of a name made now."""
+        """The age of a variable made now."""
         return self._names
 
     def age(self, var: Var) -> int:
-        """When a name was made: a younger one has a higher age."""
+        """The creation age of a variable: a younger one has a higher age."""
         return _age(var)
 
     # ---- names and statements ----------------------------------------------------------------------------------------
 
     def new_var(self, base: str, type_: Type) -> Var:
-        """A Var with a name of its own; `lower_finish` gives it its final name."""
+        """A Var with a unique name; `lowering.finalize` gives it its final name."""
         self._names += 1
         return Var(f"{base.strip()}#{self._names}", type_)
 
     def entitle(self, var: Var, name: str) -> None:
-        """Give a value that has been computed without a name the one under which the user keeps it."""
+        """Name a temporary after the user's variable that holds it."""
         if self.titles.get(var, var.name.partition("#")[0]) == TEMPORARY:
             self.titles[var] = name
 
     def emit(self, stmt: Any) -> None:
-        """Write a statement."""
+        """Emit a statement."""
         if self.whole:
             raise NeedsStatements
         self.builder.items.append(stmt)
@@ -201,7 +201,7 @@ class Context:
             self.check_emitted(self, stmt)
 
     def assign(self, base: str, value: Expr) -> Var:
-        """Name a value."""
+        """Bind a value to a new variable."""
         var = self.new_var(base, value.type)
         self.emit(Assign((var,), value, self.origin))
         if isinstance(value.type, Array) or not is_floating(value.type):
@@ -221,21 +221,21 @@ class Context:
         return self.assign(base, expr)
 
     def store(self, array: Var, index: tuple[Any, ...], value: Expr, *, accumulate: bool = False) -> None:
-        """Write into an array."""
+        """Emit a store into an array."""
         self.emit(Store(array, index, value, accumulate, self.origin))
 
     def effect(self, call: Call) -> None:
         self.emit(Effect(call, self.origin))
 
     def raise_(self, exception: type[BaseException], *message: str | Expr) -> NoReturn:
-        """Raise at run time; nothing after it runs."""
+        """Emit a Raise; no statement after it runs."""
         parts = tuple(Const(part) if isinstance(part, str) else part for part in message)
         self.emit(Raise(exception, parts, self.origin))
         self.builder.dead = True
         raise Unreachable
 
     def raise_if(self, test: Expr, exception: type[BaseException], *message: str | Expr) -> None:
-        """Raise at run time where `test` holds."""
+        """Emit a Raise under the condition `test`."""
         if self.whole:
             raise NeedsStatements
         parts = tuple(Const(part) if isinstance(part, str) else part for part in message)
@@ -244,7 +244,7 @@ class Context:
 
     @contextmanager
     def block(self, builder: Builder, state: State) -> Iterator[None]:
-        """Write into another block, starting from `state`."""
+        """Emit into another block, starting from `state`."""
         outer = self.builder, self.state, self.whole
         self.builder, self.state, self.whole = builder, state, False
         try:
@@ -283,7 +283,7 @@ class Context:
         return not self.state.cells[ref.cell].frozen and ref.cell not in self.copied
 
     def check_change(self, ref: Ref) -> None:
-        """Refuse a change of a container that another name would have to see and cannot."""
+        """Refuse a change of a container that an alias would miss."""
         reason = self.state.cells[ref.cell].frozen
         advice = "Build a new list, dict or object and return it."
         if not reason and ref.cell in self.copied:
@@ -293,7 +293,7 @@ class Context:
             self.loop_refused(self.made_by.get(ref.cell), self.refusal(NotDifferentiable, reason, advice))
 
     def copy_made(self, value: Any, reason: str, loop: Any = None) -> None:
-        """Note that the containers in a value live on as copies, so that they must not be changed any more."""
+        """Record that the containers in a value have been copied, so that they must not be changed any more."""
         if isinstance(value, Ref):
             self.copied[value.cell], self.made_by[value.cell] = reason, loop
             value = self.state.cells[value.cell].content if value.cell in self.state.cells else None
@@ -302,7 +302,7 @@ class Context:
                 self.copy_made(child, reason, loop)
 
     def loop_refused(self, loop: Any, refusal: TapegenError) -> NoReturn:
-        """A loop cannot do this: it is written out, if its iterations can be counted."""
+        """Refuse a run-time loop: it is unrolled instead, if its trip count is known."""
         if loop is None or self.written_out is None or loop in self.written_out:
             raise refusal
         self.written_out[loop] = refusal
@@ -311,9 +311,7 @@ class Context:
     # ---- variables ---------------------------------------------------------------------------------------------------
 
     def observe(self, key: Key, value: Any) -> None:
-        """Note that the meaning of the program depends on the value that a variable has at the start of an
-        iteration.
-        """
+        """Record that the program depends on the value of a variable at the start of an iteration."""
         for head in self.heads:
             if key in head.values and head.values[key] is value:
                 head.observed.add(key)
@@ -321,7 +319,7 @@ class Context:
     # ---- memory ------------------------------------------------------------------------------------------------------
 
     def roots_of(self, var: Var) -> frozenset[Var] | None:
-        """The places that an array may share memory with; None when they are not known."""
+        """The allocations that an array may alias; None when they are not known."""
         return self.roots.get(var, frozenset({var}))
 
     def may_overlap(self, a: Var, b: Var) -> bool:
@@ -329,7 +327,7 @@ class Context:
         if left is None and right is None:
             return True
         if left is None or right is None:
-            # a merge holds nothing that was made after it began to
+            # a phi holds nothing that is younger than itself
             merge, roots = (a, right) if left is None else (b, left)
             return any(_age(root) < _age(merge) for root in roots or ())
         return not left.isdisjoint(right)
@@ -343,13 +341,13 @@ class Context:
         return self.frame.parsed.span(self.node)
 
     def refusal(self, kind: type[TapegenError], reason: str, advice: str) -> TapegenError:
-        """The error that refuses the construct at hand."""
+        """A refusal of the current construct."""
         return kind(reason, advice, self.span())
 
-    # ---- what expressions are made of --------------------------------------------------------------------------------
+    # ---- sources of expressions --------------------------------------------------------------------------------------
 
     def int_sources(self, expr: Expr) -> set[Var]:
-        """The Vars that an integer expression is computed from, through the definitions of named integers."""
+        """The Vars that an integer expression depends on, through definitions of integer variables."""
         found: set[Var] = set()
         work = [expr]
         while work:
@@ -369,7 +367,7 @@ class Context:
         return found
 
     def _makes_shape(self, extent: Call) -> Expr:
-        """What the extent of an array is computed from: of a part, not which one of its siblings it is."""
+        """The sources of the extent of an array: for an item, not the index that selects it."""
 
         def of(part: Expr) -> Expr:
             return self._makes_shape(replace(extent, args=(part,))) if isinstance(part.type, Array) else part
@@ -386,7 +384,7 @@ class Context:
         return Tuple(tuple(map(of, made.args))) if isinstance(made, Call) else extent
 
     def resolve(self, expr: Expr) -> Expr:
-        """A Var that turned out to stand for something else, as that."""
+        """A Var with its substitution applied."""
         while isinstance(expr, Var) and expr in self.substitution:
             expr = self.substitution[expr]
         return expr
@@ -409,5 +407,5 @@ class _At:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
         if error is not None and not isinstance(error, _EXPECTED) and not hasattr(error, "__tapegen_span__"):
-            error.__tapegen_span__ = self.cx.span()  # type: ignore[attr-defined]  # for what is no refusal but a fault
+            error.__tapegen_span__ = self.cx.span()  # type: ignore[attr-defined]  # for internal errors
         self.cx.node, self.cx.origin = self.outer

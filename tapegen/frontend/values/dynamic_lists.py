@@ -1,7 +1,7 @@
-"""Lists that grow at run time.
+"""Dynamic lists: lists that grow at run time.
 
 A list is a sequence of known items until paths disagree about its length (an `append` in a loop or a branch).  Then
-`Widen` asks for a run-time list in its place, made before the statement at which the paths part.
+`Widen` requests a run-time list in its place, made before the statement at which the paths diverge.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Sides = Sequence[tuple[Any, State]]
 
 
 class Widen(Exception):
-    """Lists have different lengths on different paths: for the cell of each its contents there."""
+    """Signal: lists have different lengths on different paths; maps each cell to its contents on these paths."""
 
     def __init__(self, lists: Mapping[int, Sides]) -> None:
         super().__init__(lists)
@@ -47,7 +47,7 @@ def needs_widening(sides: Sides) -> bool:
 
 
 def widen_cell(cx: Context, cell: int, sides: Sides, loop: Any = None) -> None:
-    """Turn the list into a run-time list, here; `loop` is the `for` that makes it grow."""
+    """Convert the list to a run-time list here; `loop` is the `for` that makes it grow."""
     content = cx.state.cells[cell].content
     if isinstance(content, RunList):
         raise cx.refusal(
@@ -69,13 +69,13 @@ def widen_cell(cx: Context, cell: int, sides: Sides, loop: Any = None) -> None:
     template = merge.template("item", items)
     try:
         made = make_run_list(cx, template, content.children, _name_of(cx, cell), loop)
-    except NotDifferentiable as error:  # what is one of two kinds is so in each iteration as well
+    except NotDifferentiable as error:  # unrolling does not help: the item is a union in each iteration
         cx.loop_refused(None if isinstance(template, Choice) else loop, error)
     cx.state.cells[cell] = Cell(made)
 
 
 def _name_of(cx: Context, cell: int) -> str:
-    """What the user calls a list that is about to grow: a variable, an attribute, or a key of a dict."""
+    """The user's name of a list that is about to grow: a variable, an attribute, or a key of a dict."""
     structs = [found.content for found in cx.state.cells.values() if isinstance(found.content, Struct)]
     members = (pair for each in structs for pair in zip(each.keys, each.children, strict=False))
     named = itertools.chain(((key[1], value) for key, value in cx.state.vars.items()), members)
@@ -103,13 +103,13 @@ def make_run_list(
 
 
 def _leaves(cx: Context, value: Any) -> list[Leaf]:
-    """Leaves of an item; numbers of the text count as leaves."""
+    """Leaves of an item; literal scalars count as leaves."""
     if isinstance(value, Leaf):
         return [value]
     if isinstance(value, StaticValue):
         return [Leaf(Const(value.value))] if type(value.value) in (int, float, bool) else []
     if isinstance(value, Poison):
-        kinds_of_numbers = value.advice.startswith("Convert")  # the advice names what only one item is called here
+        kinds_of_numbers = value.advice.startswith("Convert")  # the advice mentions a name of only one item
         advice = ONE_KIND if kinds_of_numbers else value.advice
         raise cx.refusal(NotDifferentiable, f"the items of a list differ: {value.reason}", advice)
     content = struct_of(cx, value)
@@ -130,7 +130,7 @@ def _template(cx: Context, value: Any) -> Any:
     return dataclasses.replace(content, children=tuple(_template(cx, child) for child in content.children))
 
 
-# ---- what programs do with lists -----------------------------------------------------------------------------------
+# ---- list operations -----------------------------------------------------------------------------------------------
 
 
 def append(cx: Context, ref: Ref, value: Any) -> None:
@@ -157,7 +157,7 @@ def _columns(cx: Context, run_list: RunList, value: Any) -> list[Expr]:
     exprs = [expr_of(cx, leaf) for leaf in given]
     for leaf, expr in zip(wanted, exprs, strict=True):
         merged = Merge(cx, cx.state, cx.state, fresh=True).template("item", [(leaf, cx.state), (Leaf(expr), cx.state)])
-        if isinstance(merged, Choice):  # a number and an array, arrays of different ranks
+        if isinstance(merged, Choice):  # a scalar and an array, arrays of different ranks
             cx.loop_refused(run_list.loop, differ)
         if isinstance(merged, Poison) or getattr(merged.type, "dtype", None) != getattr(leaf.type, "dtype", None):
             raise cx.refusal(NotDifferentiable, "an item has another type than those that the list holds.", ONE_KIND)
@@ -167,7 +167,7 @@ def _columns(cx: Context, run_list: RunList, value: Any) -> list[Expr]:
 
 
 def _read(cx: Context, column: Var, call: Call, hint: str) -> Leaf:
-    """Name an item that has been read."""
+    """Bind an item that has been read to a variable."""
     kinds = cx.kinds.get(column)
     if kinds is None:
         return Leaf(cx.assign(hint, call))

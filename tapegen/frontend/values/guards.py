@@ -1,4 +1,4 @@
-"""Guards: values that a program took as constant, and the check that they still hold."""
+"""Guards: values that a program assumed constant, and the check that they still hold."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tapegen.frontend.values.pytree import same_static
 
 
 class Guard(NamedTuple):
-    """A value that was taken as constant: the program is right as long as `getter()` still gives it."""
+    """A value that was assumed constant: the program is valid as long as `getter()` returns it."""
 
     getter: Callable[[], Any]
     value: Any
 
 
 def guards_hold(guards: tuple[tuple[Callable[[], Any], Any], ...]) -> bool:
-    """Whether what was taken as constant still has the same values."""
+    """Whether all guarded values are unchanged."""
     try:
         for getter, value in guards:
             found = getter()

@@ -1,4 +1,4 @@
-"""Objects that libraries make of functions: of `np.vectorize`, `itemgetter`, distributions with their parameters."""
+"""Callable library objects: `np.vectorize`, `itemgetter`, frozen distributions of `scipy.stats`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tapegen.frontend.values.state import Bound
 
 def is_function_of_library(value: Any) -> bool:
     """Whether an object is a function that a library made, or a family of them (`scipy.stats.norm`)."""
-    own_class = type(value).__module__.startswith("scipy.special.")  # several ufuncs in one
+    own_class = type(value).__module__.startswith("scipy.special.")  # wraps several ufuncs
     return isinstance(value, np.vectorize) or own_class or is_distribution(value) or _is_frozen(value)
 
 
@@ -48,12 +48,12 @@ def call_of_library_object(cx: Context, func: Any, args: list[Any], kwargs: dict
 
 
 def attribute_of_distribution(cx: Context, value: Any, name: str) -> Any:
-    """A method of a distribution that has its parameters already; None if the value is something else."""
+    """A method of a frozen distribution; None if the value is something else."""
     if isinstance(value, Bound) and isinstance(value.func, StaticValue) and is_distribution(value.func.value):
         return _method(cx, value.func.value, name, tuple_of(value.args), value.kwargs)
     if isinstance(value, StaticValue) and _is_frozen(value.value):
         frozen = value.value
-        family = getattr(sys.modules["scipy.stats"], frozen.dist.name, frozen.dist)  # it has a copy of its own
+        family = getattr(sys.modules["scipy.stats"], frozen.dist.name, frozen.dist)  # frozen ones have their own copy
         given = {key: StaticValue(part) for key, part in frozen.kwds.items()}
         return _method(cx, family, name, tuple_of(map(StaticValue, frozen.args)), given)
     return None

@@ -1,4 +1,4 @@
-"""Abstract values as IR expressions, and calls with known result types."""
+"""Materialization: abstract values as IR expressions, truth values, and values of variables."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ def const_expr(constant: Any) -> Expr:
 
 
 def plain_number(constant: Any) -> Any:
-    """A member of an enumeration of numbers as its number; anything else as it is."""
+    """The number of a member of a numeric enumeration; other values unchanged."""
     if isinstance(constant, enum.Enum) and isinstance(constant, (int, float)):
         return int(constant) if isinstance(constant, int) else float(constant)
     return constant
 
 
 def definite(cx: Context, value: Any) -> Any:
-    """What a variable that may be None is where only something else makes sense; None raises as in Python."""
+    """The non-None alternative of a value that may be None; None raises as in Python."""
     if not isinstance(value, Choice):
         return value
     none = [isinstance(part, StaticValue) and part.value is None for part in (value.first, value.second)]
@@ -105,7 +105,7 @@ def definite(cx: Context, value: Any) -> Any:
 
 
 def describe(cx: Context, value: Any) -> str:
-    """A value in words, for messages."""
+    """A description of a value, for messages."""
     match value:
         case Leaf():
             return f"a value of type {type_text(value.type)}"
@@ -140,7 +140,7 @@ def operand(cx: Context, value: Any, base: str = TEMPORARY) -> Expr:
 
 
 def int_expr(cx: Context, value: Any) -> Expr:
-    """An integer expression with what is known folded into it."""
+    """An integer expression, constant-folded."""
     known = known_value(value)
     if isinstance(value, StaticValue) and isinstance(known, (int, np.integer)):
         return Const(int(known))
@@ -155,7 +155,7 @@ def is_int(value: Any) -> bool:
 
 
 def type_of(value: Any) -> Type | None:
-    """The type of a number or array; None for anything else."""
+    """The type of a scalar or array; None for anything else."""
     if isinstance(value, Leaf):
         return value.type
     if isinstance(value, StaticValue):
@@ -209,14 +209,14 @@ def struct_of(cx: Context, value: Any) -> Struct | None:
 
 
 def keys_as_set(cx: Context, value: Any) -> Any:
-    """What the keys of a dict are where they are compared or put together: a set."""
+    """The keys of a dict as a set, for comparisons and set operations."""
     if isinstance(value, View) and value.part == "keys":
         return StaticValue({child.value for child in _seen(cx, value).children})
     return value
 
 
 def _seen(cx: Context, view: View) -> Struct:
-    """What a view of a dict shows now."""
+    """The current items of a view of a dict."""
     content = struct_of(cx, view.owner)
     assert content is not None
     keys = map(StaticValue, content.keys)
@@ -259,9 +259,7 @@ def adopt(cx: Context, value: Any) -> Any:
 
 
 def _likely(cx: Context, value: Choice) -> Any:
-    """A result that is None or a constant on some paths (`s = 0.0` before a loop without iterations): these paths
-    raise.
-    """
+    """A result that is None or constant on some paths (`s = 0.0` before a loop that may not run): these paths raise."""
     first, second = value.first, value.second
     if isinstance(type_of(first), Scalar) and isinstance(type_of(second), Array):
         likely, test = second, value.test
@@ -275,7 +273,7 @@ def _likely(cx: Context, value: Choice) -> Any:
 
 
 def export(cx: Context, value: Any) -> Any:
-    """A value without identities, and of one kind."""
+    """A value without container identities, and without unions."""
     if isinstance(value, Choice):
         value = _likely(cx, value)
     if isinstance(value, Captured):
@@ -328,7 +326,7 @@ def flat_result(cx: Context, result: Any) -> tuple[Any, list[Expr]]:
 
 
 def refuse_text(cx: Context, *values: Any) -> None:
-    """Refuse to look into text that was made of the program's numbers: generated code has it in messages only."""
+    """Refuse to inspect text built from run-time values: generated code supports it in messages only."""
     for value in values:
         if isinstance(value, Leaf) and value.type == STATIC and not isinstance(value.expr, Const):
             raise cx.refusal(
@@ -339,7 +337,7 @@ def refuse_text(cx: Context, *values: Any) -> None:
 
 
 def truth(cx: Context, value: Any) -> bool | Expr:
-    """What `if value` tests: True or False when known, else a boolean expression."""
+    """The truth value of `if value`: True or False when known, else a boolean expression."""
     known = known_value(value)
     if known is not UNKNOWN:
         return bool(known)
@@ -392,7 +390,7 @@ _AMBIGUOUS = "The truth value of an array with more than one element is ambiguou
 
 
 def array_truth(cx: Context, value: Leaf) -> Expr:
-    """The only element of an array, as NumPy asks for."""
+    """The truth value of an array: that of its only element, as in NumPy."""
     array = operand(cx, value)
     assert isinstance(array, Var) and isinstance(array.type, Array)
     if array.type.rank and not all(array.type.is_unit(k) for k in range(array.type.rank)):
@@ -408,7 +406,7 @@ def not_(cx: Context, test: Expr) -> Expr: ...
 @overload
 def not_(cx: Context, test: bool | Expr) -> bool | Expr: ...
 def not_(cx: Context, test: bool | Expr) -> bool | Expr:
-    """`not test`, comparisons turned round."""
+    """`not test`, with comparisons negated."""
     if isinstance(test, bool):
         return not test
     if isinstance(test, Call) and test.func is operator.not_:
@@ -420,7 +418,7 @@ def not_(cx: Context, test: bool | Expr) -> bool | Expr:
 
 
 def named(cx: Context, frame: Frame, name: str, value: Any) -> Any:
-    """A value as a variable holds it: what is computed has a name, numbers of the user's text keep theirs."""
+    """A value as a variable holds it: computed values are bound to names, literals stay literals."""
     if isinstance(value, StaticValue):
         known = value.value
         number = isinstance(known, np.generic) or (is_number(known) and not isinstance(known, bool))
@@ -444,7 +442,7 @@ def named(cx: Context, frame: Frame, name: str, value: Any) -> Any:
 
 @functools.cache
 def zero_of(type_: Type) -> Expr:
-    """A value that stands where no path reads one: the first value of a merge that is bound later."""
+    """A placeholder for a value that no path reads: the initial value of a phi that is bound later."""
     match type_:
         case Scalar("bool"):
             return Const(False)
@@ -463,7 +461,7 @@ def zero_of(type_: Type) -> Expr:
 
 
 def poison_check(cx: Context, value: Any) -> Any:
-    """Refuse a variable that has no single meaning here."""
+    """Refuse a read of a variable that has no single value here (poison)."""
     if isinstance(value, Poison):
         raise cx.refusal(BadArgument, value.reason, value.advice)
     return value

@@ -1,7 +1,7 @@
-"""What a branch knows of a value of one of two kinds, and what of that lasts behind the branch.
+"""Narrowing of unions: the kind that a union has in a branch, and the join after the branch.
 
-Where a test tells which of its kinds a value has, every name that holds the value holds that kind alone.  Behind the
-branches it is the value of two kinds again; where a branch has changed its kind, that kind is what the branch left.
+Where a test determines the kind of a union, every variable that holds the union is narrowed to that kind.  After the
+branches it is the union again; where a branch has assigned another kind, that kind is joined.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tapegen.ir.types import Array, Scalar
 
 
 def distinct(part: Any) -> Any:
-    """An alternative as an object of its own: who holds it has learned of the kind, not assigned the same value."""
+    """An alternative as a distinct object, so that narrowing can be told from an assignment of the same value."""
     match part:
         case StaticValue(value):
             return StaticValue(value)
@@ -32,9 +32,9 @@ def distinct(part: Any) -> Any:
 
 
 def narrow(cx: Context, choice: Choice, first: bool) -> None:
-    """Give all names that hold a value of two kinds the kind it has on this path.
+    """Narrow a union to its kind on this path, in all variables that hold it.
 
-    A container that no name can hold on this path is dropped, unless the caller can see it.
+    A container that no variable can hold on this path is dropped, unless the caller can see it.
     """
     state = cx.state
     for key, value in state.vars.items():
@@ -48,7 +48,7 @@ def narrow(cx: Context, choice: Choice, first: bool) -> None:
 
 
 def _refs(state: State) -> Iterator[Ref]:
-    """The containers that names and containers hold."""
+    """The containers that variables and containers hold."""
     work = [*state.vars.values(), *(cell.content for cell in state.cells.values())]
     while work:
         value = work.pop()
@@ -74,19 +74,19 @@ def _refs(state: State) -> Iterator[Ref]:
 
 
 def is_only_known(whole: Any, values: Sequence[Any]) -> bool:
-    """Whether branches have only learned which of its kinds a value has."""
+    """Whether branches have only narrowed a union, not assigned it."""
     return isinstance(whole, Choice) and all(
         value is whole or value is whole.first or value is whole.second for value in values
     )
 
 
 def unlike(a: Any, b: Any) -> bool:
-    """Whether two kinds are kept apart; arrays that differ in dtype alone are better made alike."""
+    """Whether two kinds form a union; arrays that differ in dtype alone are converted instead."""
     return a != b and not (isinstance(a, tuple) and isinstance(b, tuple) and a[0] is b[0] is Array and a[1] == b[1])
 
 
 def was_there(cx: Context, sides: Sequence[tuple[Any, State]], since: int | None) -> bool:
-    """Whether values are one array that all paths can name, since it is older than the branches."""
+    """Whether values are one array that all paths can access, since it is older than the branches."""
     first = sides[0][0]
     if since is None or not isinstance(first, Leaf) or not isinstance(first.type, Array):
         return False
@@ -99,7 +99,7 @@ def was_there(cx: Context, sides: Sequence[tuple[Any, State]], since: int | None
 
 
 def loses_writes(cx: Context, name: str, sides: Sequence[tuple[Any, State]]) -> bool:
-    """Whether a number that stands for several values would not show what is written into an array without axes."""
+    """Whether a joined scalar would miss writes into a zero-dimensional array."""
     if any(is_shared_number(cx, value, state) for value, state in sides):
         return True
     return any(
@@ -109,7 +109,7 @@ def loses_writes(cx: Context, name: str, sides: Sequence[tuple[Any, State]]) -> 
 
 
 def may_be_array(cx: Context, value: Any) -> bool:
-    """Whether a number may stand for an array without axes."""
+    """Whether a scalar may be a zero-dimensional array on some path."""
     return (
         isinstance(value, Leaf)
         and isinstance(value.type, Scalar)
@@ -118,7 +118,7 @@ def may_be_array(cx: Context, value: Any) -> bool:
 
 
 def is_shared_number(cx: Context, value: Any, state: State) -> bool:
-    """Whether a number that may stand for an array without axes goes by several names, or has a view."""
+    """Whether a scalar that may be a zero-dimensional array has an alias or a view."""
     if not may_be_array(cx, value):
         return False
     number = cx.resolve(value.expr)
@@ -126,7 +126,7 @@ def is_shared_number(cx: Context, value: Any, state: State) -> bool:
 
 
 def _same_memory(cx: Context, number: Expr, other: Any) -> bool:
-    """Whether a value is a number that may stand for an array without axes, or a view of that array."""
+    """Whether a value is a scalar that may be a zero-dimensional array, or a view of that array."""
     if not isinstance(other, Leaf):
         return False
     held = cx.resolve(other.expr)
@@ -137,7 +137,7 @@ def _same_memory(cx: Context, number: Expr, other: Any) -> bool:
 
 
 def note_view_of_number(cx: Context, view: Any, number: Any) -> None:
-    """Remember that what a call gives may be a view of a number, which may stand for an array without axes."""
+    """Record that a result may be a view of a scalar that may be a zero-dimensional array."""
     if not may_be_array(cx, number) or not isinstance(view, Leaf) or not isinstance(view.expr, Var):
         return
     viewed = cx.resolve(number.expr)
@@ -149,8 +149,8 @@ def note_view_of_number(cx: Context, view: Any, number: Any) -> None:
 
 
 def write_through_view(cx: Context, array: Var) -> None:
-    """Keep numbers from being read that may stand for an array without axes which is written into through a view."""
-    anywhere = bool(cx.kinds and cx.heads) and cx.roots_of(array) is None  # also a view that the loop makes below
+    """Poison scalars that may be a zero-dimensional array that is written through a view."""
+    anywhere = bool(cx.kinds and cx.heads) and cx.roots_of(array) is None  # also a view that the loop makes later
     if not anywhere and not any(cx.may_overlap(number, array) for number in cx.viewed):
         return
 
@@ -161,12 +161,12 @@ def write_through_view(cx: Context, array: Var) -> None:
     state.vars.update({key: _without(cx, value, outdated) for key, value in state.vars.items()})
     for key, cell in state.cells.items():
         content = _without(cx, cell.content, outdated)
-        if content is not cell.content:  # what is the same cell on all paths stays that
+        if content is not cell.content:  # an unchanged cell keeps its identity
             state.cells[key] = dataclasses.replace(cell, content=content)
 
 
 def _without(cx: Context, value: Any, outdated: Callable[[Any], bool]) -> Any:
-    """A value whose parts that are outdated cannot be read."""
+    """A value with outdated items poisoned."""
     match value:
         case Leaf() if outdated(value):
             return Poison(
@@ -196,7 +196,7 @@ def _without(cx: Context, value: Any, outdated: Callable[[Any], bool]) -> Any:
 
 
 def _values(state: State) -> Iterator[Any]:
-    """What names and containers hold, and what is in it."""
+    """The values in variables and containers, with nested ones."""
     work = list(state.vars.values())
     for cell in state.cells.values():
         work += cell.content.children if isinstance(cell.content, Struct) else ()

@@ -1,7 +1,7 @@
-"""One value for several paths: joins after an If, and the variables that a loop carries.
+"""Phi nodes: one value for several paths, after an If and for loop-carried variables.
 
-A *template* is the value that stands for all paths.  Where they differ in a number or array it has a new Var, a merge;
-`Merge.fill` then says what each path assigns to it.
+A *template* is the value that represents all paths.  Where they differ in a scalar or array it has a new Var, a phi;
+`Merge.fill` then gives the value that each path assigns to it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from tapegen.ir.types import BOOL, Array, ListOf, Scalar, Type
 
 
 class _Anything:
-    """Any value: nothing reads the variable where this path goes."""
+    """Any value: the variable is dead on this path."""
 
     def __repr__(self) -> str:
         return "ANYTHING"
@@ -87,22 +87,22 @@ def frames_of(value: Any, state: State) -> Iterator[Frame]:
 
 @dataclass(slots=True)
 class Merge:
-    """Templates made together, in the state `state`."""
+    """Builder of phis: templates that are made together, in the state `state`."""
 
     cx: Context
     state: State
-    base: State  # before the paths part
-    fresh: bool = False  # every number becomes a merge, as a loop needs it before its body is known
-    since: int | None = None  # of branches, when they began: what is older, all of them can name
-    test: Expr | None = None  # of branches: what decides between them
-    assumed: Container[int] = ()  # containers that a loop was read with, in the place of those that are merged here
+    base: State  # before the paths diverge
+    fresh: bool = False  # every scalar becomes a phi, as for a loop whose body is not lowered yet
+    since: int | None = None  # of branches, when they began: older values are accessible in all
+    test: Expr | None = None  # of branches: the condition
+    assumed: Container[int] = ()  # containers with which a loop was lowered, in place of those merged here
     new: dict[Var, None] = field(default_factory=dict)
-    adopted: dict[int, Ref] = field(default_factory=dict)  # containers that one branch made, as all paths see them
+    adopted: dict[int, Ref] = field(default_factory=dict)  # containers that one branch made, as seen after the join
 
     # ---- templates ---------------------------------------------------------------------------------------------------
 
     def template(self, base: str, sides: Sequence[Side]) -> Any:
-        """The value that stands for the values of all sides."""
+        """The value that represents the values of all paths."""
         rest = [side for side in sides if side[0] is not ANYTHING]
         if not rest:
             return ANYTHING
@@ -135,7 +135,7 @@ class Merge:
         return Maybe(value, bounds.pop() if known else self._flag(base))
 
     def partial(self, base: str, sides: Sequence[Side]) -> Any:
-        """The template for some of the paths: what they compute needs a name that all paths assign."""
+        """The template for some of the paths: computed values need a phi that all paths assign."""
         if all(isinstance(value, StaticValue) and same_static(value.value, sides[0][0].value) for value, _ in sides):
             return sides[0][0] if not self.fresh else self.template(base, sides)
         if was_there(self.cx, sides, self.since):
@@ -147,7 +147,7 @@ class Merge:
             self.fresh = outer
 
     def _choice(self, base: str, sides: Sequence[Side]) -> Choice | None:
-        """Two kinds of value, if it is two."""
+        """A union, if there are exactly two kinds."""
         groups: dict[Any, list[Side]] = {}
         for value, state in sides:
             parts = (value.first, value.second) if isinstance(value, Choice) else (value,)
@@ -221,7 +221,7 @@ class Merge:
         return made
 
     def adopt(self, base: str, ref: Ref, content: Struct, state: State) -> Ref:
-        """A container that one branch alone has: it stays what it is, with contents that all paths can name."""
+        """Adopt a container that only one branch has: it keeps its identity, with contents accessible on all paths."""
         if ref.cell not in self.adopted:
             self.adopted[ref.cell] = Ref(ref.cell)
             children = tuple(
@@ -263,7 +263,7 @@ class Merge:
                 self.cx.narrower[var] = dtype
 
     def _note_sources(self, var: Var, exprs: list[Expr]) -> None:
-        """Note what an integer behind an `if` comes from, and the shape that an array has on all of its paths."""
+        """Record the sources of a joined integer, and the shape that an array has on all paths."""
         assert self.test is not None
         if isinstance(var.type, Array):
             self.cx.depends[var] = tuple(exprs)
@@ -306,7 +306,7 @@ class Merge:
                 raise Clash(f"{_called(base)} is not a list on all paths.", "Give it the same type on all paths.")
         template = Merge(self.cx, self.state, self.base, fresh=True).template("item", items)
         leaves = number_leaves(template)
-        if not leaves:  # a length is that of a column
+        if not leaves:  # a length needs a column
             raise Clash(f"the items of {_called(base)} are not numbers or arrays of one kind.", "Use a tuple.")
         for content in contents:
             if isinstance(content, RunList) and [c.type for c in content.columns] != [ListOf(t) for t in leaves]:
@@ -377,7 +377,7 @@ class Merge:
     # ---- what a path assigns -----------------------------------------------------------------------------------------
 
     def fill(self, template: Any, value: Any, state: State, put: Put) -> None:
-        """Call `put(merge, expression)` for every merge of a template."""
+        """Call `put(phi, expression)` for every phi of a template."""
         if isinstance(template, Maybe):
             if isinstance(template.bound, Var) and template.bound in self.new:
                 bound = value.bound if isinstance(value, Maybe) else Const(value is not ABSENT)
@@ -394,7 +394,7 @@ class Merge:
             given = ANYTHING if value is ANYTHING else self._content(value, state)
             own = template.cell if isinstance(template, Ref) else None
             if isinstance(value, Ref) and value.cell == own and own not in self.adopted:
-                return  # the same container: its contents are merged on their own
+                return  # the same container: its contents are merged separately
             if isinstance(wanted, RunList):
                 self._fill_list(wanted, given, put)
                 return
@@ -405,7 +405,7 @@ class Merge:
 
     def _fill_choice(self, template: Choice, value: Any, state: State, put: Put) -> None:
         assert isinstance(template.test, Var)
-        if template.test not in self.new:  # the branches of a test of its kind leave one kind each
+        if template.test not in self.new:  # each branch of a test of its kind has one kind
             kind = None if value is ANYTHING else self.kind(value, state)
             self.fill(template.first, value if kind == template.kinds[0] else ANYTHING, state, put)
             self.fill(template.second, value if kind == template.kinds[1] else ANYTHING, state, put)
@@ -413,7 +413,7 @@ class Merge:
         first, second, test = value, ANYTHING, cast(Expr, Const(True))
         if isinstance(value, Choice):
             first, second, test = value.first, value.second, value.test
-            if self.kind(first, state) != template.kinds[0]:  # `value.kinds` is older than a list that grows since
+            if self.kind(first, state) != template.kinds[0]:  # `value.kinds` is outdated for a list that grows since
                 first, second, test = second, first, Call(operator.not_, (test,), (), BOOL)
         elif value is not ANYTHING and self.kind(value, state) != template.kinds[0]:
             first, second, test = ANYTHING, value, Const(False)
@@ -436,7 +436,7 @@ def _lengths_differ(contents: list[Any]) -> bool:
 
 
 def number_leaves(template: Any) -> list[Type] | None:
-    """Types of the numbers and arrays in an item of a list; None if another part of it differs from item to item."""
+    """Types of the scalars and arrays in an item of a list; None if other parts of it differ between items."""
     if isinstance(template, Leaf):
         return [template.type]
     if isinstance(template, StaticValue):
@@ -446,7 +446,7 @@ def number_leaves(template: Any) -> list[Type] | None:
 
 
 def number_exprs(cx: Context, value: Any) -> list[Expr]:
-    """Expressions of the numbers and arrays in an item of a list."""
+    """Expressions of the scalars and arrays in an item of a list."""
     if type_of(value) is not None:
         return [expr_of(cx, value)]
     if isinstance(value, Struct):
@@ -454,11 +454,11 @@ def number_exprs(cx: Context, value: Any) -> list[Expr]:
     return []
 
 
-# ---- templates compared --------------------------------------------------------------------------------------------
+# ---- comparing templates -------------------------------------------------------------------------------------------
 
 
 def _called(base: str) -> str:
-    """A merge in a message: one that the user has not named is a value."""
+    """A phi in a message: one without a user name is "a value"."""
     return "a value" if base.startswith(TEMPORARY) else f"'{base}'"
 
 
@@ -477,13 +477,13 @@ def _has_other_name(ref: Ref, base: str, state: State) -> bool:
 
 
 def _completed(cx: Context, sides: Sequence[tuple[Struct, State]]) -> list[tuple[Struct, State]]:
-    """Objects with the attributes that any of them has, where the class says what these are in the others."""
+    """Objects completed to the union of their attributes, where the class has defaults for the missing ones."""
     names = tuple(dict.fromkeys(key for content, _ in sides for key in content.keys))
     return [(_with_names(cx, content, names), state) for content, state in sides]
 
 
 def _with_names(cx: Context, content: Struct, names: tuple[Any, ...]) -> Struct:
-    """An object with attributes of these names, if it and its class have them all; else as it is."""
+    """An object with attributes of these names, if it or its class has them all; else unchanged."""
     if content.kind != "object" or content.keys == names or not set(content.keys) <= set(names):
         return content
     children = dict(zip(content.keys, content.children, strict=True))
@@ -501,9 +501,9 @@ def _of_class(cx: Context, cls: type, name: str, found: Any) -> Any:
 
 
 def same_shape(cx: Context, a: Any, b: Any, before: Container[int]) -> bool:
-    """Whether two templates agree in structure, types and compile-time values (their merges may differ).
+    """Whether two templates agree in structure, types and compile-time values (their phis may differ).
 
-    What is a container that was there `before` is that one alone, also where an outer loop has made it.
+    A container from `before` is equal only to itself, also where an outer loop has made it.
     """
     if isinstance(a, Leaf) and isinstance(b, Leaf):
         return a.type == b.type and kinds_of(cx, a.expr) == kinds_of(cx, b.expr)

@@ -1,6 +1,6 @@
-"""Abstract values: what the compiler knows about a value before the program runs.
+"""Abstract values as pytrees: leaves, static values and structures; flatten and unflatten.
 
-A value is a `Leaf` (a number or array that the program computes), a `StaticValue` (known when compiling) or a `Struct`
+A value is a `Leaf` (a scalar or array that the program computes), a `StaticValue` (known when compiling) or a `Struct`
 of values: tuple, list, dict, named tuple, dataclass or simple object.  Only leaves reach the IR.
 """
 
@@ -38,17 +38,17 @@ UNKNOWN: Final = _Unknown()
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A number, array or run-time list.
+    """A scalar, array or run-time list.
 
     Attributes
     ----------
     expr : Expr
-        What holds it: a Var, a Const or an integer expression.
+        Its expression: a Var, a Const or an integer expression.
     known : object
         Its value where the program text fixes it (`n = 3`), else UNKNOWN.
     sample : object
-        Of an integer argument its value, of an array its shape in the call at hand.  Only used when it must be known
-        when compiling.
+        The value of an integer argument, or the shape of an array, in the call at hand.  Only used when it must be
+        known at compile time.
     """
 
     expr: Expr
@@ -84,7 +84,7 @@ class StaticValue:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Itself:
-    """A value as a key that is equal to that very value alone; it lives as long as the key."""
+    """An identity key: equal only for the same object, which it keeps alive."""
 
     value: Any
 
@@ -121,7 +121,7 @@ def _typed(values: Iterable[Any]) -> set[tuple[type, Any]]:
 
 
 def snapshot(value: Any) -> Any:
-    """A compile-time value as it is now, whatever becomes of the object."""
+    """A copy of a compile-time value, which later changes of the object do not affect."""
     return set(value) if type(value) is set else value
 
 
@@ -248,7 +248,7 @@ def children_of(value: Any) -> Struct | None:
 
 @functools.cache
 def _own_methods(cls: type) -> str:
-    """A method that a subclass of tuple, list or dict defines in Python in the place of the built-in one."""
+    """A method that a subclass of tuple, list or dict overrides in Python."""
     for base in cls.__mro__[:-2]:
         if "_fields" in vars(base) or base.__module__.partition(".")[0] in sys.stdlib_module_names:
             continue
@@ -283,12 +283,12 @@ def callable_from_c(value: Any) -> bool:
 
 
 def abstract_of(value: Any, name: str = "argument", tails: Collection[tuple[Any, ...]] = ()) -> Abstract:
-    """What the compiler is told about a runtime argument; of the lists at the places `tails`, nothing but that.
+    """The abstract value of a runtime argument; the lists at the locations `tails` are only known to be lists.
 
     Raises
     ------
     BadArgument
-        A dtype or container that has no derivative form; the text says how to convert.
+        An unsupported dtype or container; the text says how to convert it.
     """
     return _abstract(value, name, (), ("argument", name), tails)
 
@@ -332,7 +332,7 @@ def _abstract(
 
 
 def _part_name(struct: Struct, name: str, k: int) -> str:
-    """What the user writes for a part of an argument; no two parts have one name."""
+    """The user's expression for an item of an argument; names of items are unique."""
     key = struct.keys[k]
     if struct.kind == "object" or hasattr(struct.cls, "_fields"):
         return f"{name}.{key}"
@@ -340,7 +340,7 @@ def _part_name(struct: Struct, name: str, k: int) -> str:
 
 
 def leaf_type(value: Any, name: str = "argument") -> Type | None:
-    """The type of a number or array, None for anything else.
+    """The type of a scalar or array, None for anything else.
 
     Raises
     ------
@@ -414,7 +414,7 @@ def _bad_dtype(name: str, dtype: np.dtype) -> BadArgument:
 
 
 def flatten(value: Any) -> list[Any]:
-    """The numbers and arrays of a runtime argument, in the order of the leaves of `abstract_of(value)`."""
+    """The scalars and arrays of a runtime argument, in the order of the leaves of `abstract_of(value)`."""
     if leaf_type(value) is not None:
         return [value]
     struct = children_of(value)
@@ -440,7 +440,7 @@ def unflatten(template: Any, leaves: Iterable[Any]) -> Any:
     template : Abstract
         Its Leaf nodes take `leaves` one after the other; a Slot takes the one at its index.
     leaves : iterable
-        The numbers and arrays.
+        The scalars and arrays.
     """
     items = list(leaves)
     rest = iter(items)
@@ -448,7 +448,7 @@ def unflatten(template: Any, leaves: Iterable[Any]) -> Any:
 
 
 def map_leaves(template: Any, make: Callable[[Any], Any]) -> Any:
-    """Build the runtime structure of an abstract value; `make` gives what stands at each leaf."""
+    """Build the runtime structure of an abstract value; `make` gives the value of each leaf."""
     if isinstance(template, (Leaf, Slot)):
         return make(template)
     if isinstance(template, StaticValue):

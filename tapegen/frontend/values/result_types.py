@@ -1,4 +1,4 @@
-"""Result types of calls, found by running the function on tiny prototypes of its arguments."""
+"""Result types of calls, inferred by running the function on tiny prototypes of its arguments."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SIZE_OF_VALUES = frozenset(
     {np.arange, np.unique, np.unique_values, np.union1d, np.intersect1d, np.setdiff1d, np.setxor1d, np.trim_zeros}
     | {np.flatnonzero, np.argwhere, np.extract, np.compress}
 )
-"""Functions whose result has a size that depends on values: prototypes, whose elements are all alike, do not tell."""
+"""Functions whose result size depends on values, so that prototypes, whose elements are all equal, do not show it."""
 _CACHE: dict[Any, Type] = {}
 
 
@@ -85,7 +85,7 @@ def _infer(func: Callable[..., Any], args: tuple[ArgType, ...], kwargs: dict[str
             return found
     first: Exception | None = None
     sizes_told = {(0.5, 2, n) for n in map(_known_size, (*args, *kwargs.values())) if n}
-    for trial in (*_TRIALS, *sorted(sizes_told)):  # an array of as many elements as another argument says
+    for trial in (*_TRIALS, *sorted(sizes_told)):  # an array of the size that another argument gives
         try:
             value = _run(func, args, kwargs, trial, strided=True)
             type_ = _type_of(value)
@@ -93,14 +93,14 @@ def _infer(func: Callable[..., Any], args: tuple[ArgType, ...], kwargs: dict[str
             first = first or error
             continue
         return _refine(func, args, kwargs, trial, value, type_)
-    for trial in _TRIALS[:4]:  # a diagonal and the one beside it
+    for trial in _TRIALS[:4]:  # a diagonal and an off-diagonal
         try:
             sizes = [(trial[0], trial[1], trial[2] - k) for k in range(len(args))]
             given = tuple(StaticValue(_prototype(arg, size, True)) for arg, size in zip(args, sizes, strict=True))
             return any_size(_type_of(_run(func, given, kwargs, trial, strided=True)))
         except Exception:
             continue
-    for trial in _TRIALS[:4]:  # what a filter holds at first is shorter than it
+    for trial in _TRIALS[:4]:  # the initial state of a filter is shorter than the filter
         try:
             named = {name: StaticValue(_shorter(_prototype(arg, trial, True))) for name, arg in kwargs.items()}
             return any_size(_type_of(_run(func, args, named, trial, strided=True)))
@@ -111,7 +111,7 @@ def _infer(func: Callable[..., Any], args: tuple[ArgType, ...], kwargs: dict[str
 
 
 def _known_size(arg: ArgType) -> int:
-    """The number that an argument gives, if it may be a size."""
+    """The value of an argument, if it may be a size."""
     known = arg.value if isinstance(arg, StaticValue) else None
     return known if type(known) is int and 1 < known <= 4096 else 0
 
@@ -121,7 +121,7 @@ def _shorter(value: Any) -> Any:
 
 
 def any_size(type_: Type) -> Type:
-    """Sizes and layouts may depend on values, so those of prototypes say nothing."""
+    """Drop sizes and layouts of prototypes, as the real ones may depend on values."""
     if isinstance(type_, TupleOf):
         return TupleOf(tuple(map(any_size, type_.items)))
     if isinstance(type_, Array):
@@ -132,7 +132,7 @@ def any_size(type_: Type) -> Type:
 def is_self_contained(
     func: Callable[..., Any], args: tuple[ArgType, ...], kwargs: Mapping[str, ArgType] | None = None
 ) -> bool:
-    """Whether a function of prototypes makes a new result, of one type, and leaves its arguments as they are."""
+    """Whether a function returns a new result, of one type, and does not change its arguments (on prototypes)."""
     kinds = set()
     for trial in _TRIALS:
         given = [_prototype(arg, trial, True) for arg in args]
@@ -164,7 +164,7 @@ def _run(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple[float, int
 
 
 def _refine(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple, value: Any, type_: Type) -> Type:
-    """Take back what holds for one prototype only: axes of size 1 and layouts."""
+    """Drop properties that hold for one prototype only: axes of size 1 and layouts."""
     if isinstance(type_, Array):
         others: list[Any] = []
         arrays = [arg for arg in _flat((*args, *kwargs.values())) if isinstance(arg, Array) and arg.rank > 1]
@@ -198,7 +198,7 @@ def _refine(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple, value:
 def _of_different_sizes(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple[float, int, int]) -> list[Any]:
     """The result for arguments of different sizes, where they may differ: np.convolve of equal ones has one element."""
     found = []
-    for sign in (1, -1):  # of two images the second must be the smaller one
+    for sign in (1, -1):  # of two images, the second must be the smaller one
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
@@ -311,7 +311,7 @@ def _reshape(a: ArgType, shape: ArgType, order: ArgType = StaticValue("C"), **ot
         return None
     items = shape_items(shape)
     plain = a.layout == "C" and order == StaticValue("C")
-    one = bool(items) and all(a.is_unit(k) for k in range(a.rank))  # of one element, also where the shape says -1
+    one = bool(items) and all(a.is_unit(k) for k in range(a.rank))  # one element, also where the shape contains -1
     return Array(a.dtype, len(items), "C" if plain else "A", (True,) * len(items) if one else units(items))
 
 
@@ -326,7 +326,7 @@ def _broadcast_to(array: ArgType, shape: ArgType, **other: ArgType) -> Type | No
 
 
 def _copy(a: ArgType, *order: ArgType, **other: ArgType) -> Type | None:
-    """A copy is in C order: it is printed as `a.copy()`."""
+    """`np.copy` has C order: it is printed as `a.copy()`."""
     return replace(a, layout="C") if isinstance(a, Array) and not order and not other else None
 
 

@@ -1,4 +1,4 @@
-"""What is known on a path of the program: values that only lowering has, variables, functions being read."""
+"""Abstract state: variables and cells on a path, frames, and values that exist only during lowering."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class RunList:
-    """A list that grows at run time: one run-time list for each leaf of its items, which all look like `item`.
+    """A list that grows at run time: one run-time list (column) for each leaf of its items.
+
+    All items have the structure of `item`.
 
     `loop` is the `for` that makes it grow, if one does.
     """
@@ -44,7 +46,7 @@ class RunList:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Closure:
-    """A function defined inside the function at hand; `defaults` were evaluated where it stands."""
+    """A function defined inside the function at hand; `defaults` were evaluated at its definition."""
 
     node: gast.FunctionDef | gast.Lambda
     frame: Frame
@@ -53,7 +55,7 @@ class Closure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """The keys, values or items of a dict, as they are whenever somebody looks."""
+    """A live view of the keys, values or items of a dict."""
 
     owner: Any
     part: str
@@ -65,7 +67,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method of arrays, numbers, lists, dicts or tuples; a table gives its meaning."""
+    """A method of arrays, scalars, lists, dicts or tuples; a table maps it to its handler."""
 
     kind: str
     name: str
@@ -100,9 +102,9 @@ class Super:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Captured:
-    """A container found through a global or closure variable; it is looked into only as far as it is used.
+    """A container reached through a global or closure variable; it is expanded only as far as it is used.
 
-    `path` says where it was found: one object may be found in two places, and another one there tomorrow.
+    `path` is the location: one object may be reached in two ways, and a location may hold another object later.
     """
 
     value: Any
@@ -131,9 +133,9 @@ class Maybe:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """One of two values of different kinds, such as None or a number: `first` where `test` holds, else `second`.
+    """A union of two values of different kinds, such as None or a scalar: `first` where `test` holds, else `second`.
 
-    `kinds` tell the alternatives apart.
+    `kinds` distinguish the alternatives.
     """
 
     test: Expr
@@ -160,23 +162,23 @@ class Series:
     bounds: tuple[Expr, Expr, Expr] | None = None  # of a plain range
     known: Any = UNKNOWN  # the length of an array, where it is known
     axes: Axes | None = None
-    count: tuple[Any, Any] | None = None  # of `itertools.count`: where it begins, and its step
-    lists: frozenset[int] = frozenset()  # the cells of the lists and dicts that it walks through
+    count: tuple[Any, Any] | None = None  # of `itertools.count`: start and step
+    lists: frozenset[int] = frozenset()  # the cells of the lists and dicts that it iterates over
     parallel: bool = False  # whether its iterations may run in any order
-    behind: tuple[Any, ...] = ()  # the generators that make the items, see `lower_generator`
-    iterator: tuple[int, int] | None = None  # of what can be gone through once: its number, the loops around it
+    behind: tuple[Any, ...] = ()  # the generators that make the items, see `lowering.generators`
+    iterator: tuple[int, int] | None = None  # of a one-pass iterator: its number, the loops around it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Axes:
-    """The loops, one inside the other, that make the items of a series: tuples of one part for each.
+    """The loop nest that produces the items of a series: tuples with one item per loop.
 
     Attributes
     ----------
     loops : tuple of callable
-        Each gives the series of one loop for the parts that the loops around it have made.
+        Each gives the series of one loop for the items of the enclosing loops.
     beside : callable or None
-        What stands beside the tuple of all parts in an item (`(i, j), value`).
+        The value beside the tuple in an item (`(i, j), value`).
     """
 
     loops: tuple[Callable[[Sequence[Any]], Series], ...]
@@ -194,29 +196,29 @@ WARNINGS: Key = (None, "warnings")
 
 
 class State:
-    """What the variables of all frames and the mutable containers are on one path."""
+    """The variables of all frames and the contents of mutable containers, on one path."""
 
     __slots__ = ("cells", "escape_live", "spent", "vars")
 
     def __init__(self, vars_: dict[Key, Any], cells: dict[int, Cell], spent: frozenset[int] = frozenset()) -> None:
         self.vars = vars_
         self.cells = cells
-        self.spent = spent  # iterators that have been gone through
-        self.escape_live: frozenset[str] | None = None  # on an escaped path: what is read where it goes
+        self.spent = spent  # exhausted iterators
+        self.escape_live: frozenset[str] | None = None  # on an escaped path: variables live at its target
 
     def copy(self) -> State:
         return State(dict(self.vars), dict(self.cells), self.spent)
 
 
 class Box:
-    """The class of the container of a variable that an inner function assigns (`nonlocal`); its attribute `value`."""
+    """Class of the container (attribute `value`) of a variable that an inner function assigns (`nonlocal`)."""
 
 
 @dataclass(eq=False, slots=True)
 class Frame:
-    """A function being read: its names, its text, its place in the call stack.
+    """The frame of a function during lowering: its names, its text, its position in the call stack.
 
-    Variables that inner functions assign (`boxed`) are held in a container each, which paths join like any other.
+    Variables that inner functions assign (`boxed`) are held in a container each, which is joined like any other.
     """
 
     node: gast.FunctionDef | gast.Lambda
@@ -232,15 +234,13 @@ class Frame:
 
 @dataclass(eq=False, slots=True)
 class Head:
-    """What the variables are at the start of an iteration of a loop that is being read; `observed` are those it looked
-    at.
-    """
+    """The state at the start of an iteration of a loop during lowering; `observed` are the variables it has read."""
 
     values: dict[Key, Any]
     observed: set[Key] = field(default_factory=set)
 
 
-# ---- what is known of a value --------------------------------------------------------------------------------------
+# ---- compile-time values -------------------------------------------------------------------------------------------
 
 
 def is_array(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The one type for the values that a name has on several paths."""
+"""Type join: one type for the values that a variable has on several paths."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tapegen.ir.types import Array, Scalar, Type, is_floating, python_class
 
 
 class Clash(Exception):
-    """Two types that cannot be one; the text says why, `advice` what to write."""
+    """Two types without a join; the text says why, `advice` what to write instead."""
 
     def __init__(self, reason: str, advice: str) -> None:
         super().__init__(reason)
@@ -25,7 +25,7 @@ class Clash(Exception):
 
 
 def merged_type(name: str, values: Sequence[Any]) -> Type:
-    """The type that holds all the values.
+    """The type that can hold all the values.
 
     Raises
     ------
@@ -69,8 +69,8 @@ def _common(*dtypes: str) -> str:
 
 
 def _weak(name: str, result: Scalar, values: Sequence[Any]) -> Scalar:
-    """Python numbers adapt to NumPy's: `0.0` becomes a float32 where the other paths have one."""
-    types = map(type_of, values)  # an array without axes is one of NumPy's numbers too
+    """Python scalars promote weakly: `0.0` becomes a float32 where the other paths have one."""
+    types = map(type_of, values)  # a zero-dimensional array counts as a NumPy scalar
     strong = [t for t in types if isinstance(t, Array) or (isinstance(t, Scalar) and not t.python)]
     dtype = _common(*(t.dtype for t in strong))
     if len({np.finfo(t.dtype).dtype for t in strong if is_floating(t)}) > 1:
@@ -93,7 +93,7 @@ def _weak(name: str, result: Scalar, values: Sequence[Any]) -> Scalar:
 
 
 def converted(expr: Expr, type_: Type) -> Expr:
-    """An expression as a value of the merged type."""
+    """An expression converted to the joined type."""
     have = expr.type
     if isinstance(have, Array) and isinstance(type_, Scalar):
         assert isinstance(expr, Var)

@@ -1,7 +1,7 @@
-"""The types that Python itself gives a value, where one type holds the values of several paths.
+"""Type sets: the types that Python gives a value on several paths, where the program has one joined type.
 
-A name that is an integer on one path and a float on another is a float in the program, and a Python number or a float64
-of NumPy is a float64: that is what its arithmetic asks for.  What asks for the class of a value must know more.
+A variable that is an integer on one path and a float on another is a float in the program, and a Python scalar or a
+float64 of NumPy is a float64: that suffices for arithmetic.  Queries of the class of a value need the type set.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NUMPY = Scalar("float64", python=False)
 
 
 def kinds_of(cx: Context, expr: Expr) -> Kinds:
-    """The types of a value on the paths to it."""
+    """The types of a value on all paths to it."""
     if cx.kinds:
         if isinstance(expr, Var) and expr in cx.kinds:
             return cx.kinds[expr]
@@ -36,13 +36,13 @@ def kinds_of(cx: Context, expr: Expr) -> Kinds:
 
 
 def several_kinds(cx: Context, expr: Expr) -> Kinds:
-    """The types of a number that has another one on some path; none where it has the same on all."""
+    """The types of a scalar if they differ between paths; empty where they are the same on all."""
     kinds = kinds_of(cx, expr) if isinstance(expr.type, Scalar) else frozenset()
     return kinds if len(kinds) > 1 else frozenset()
 
 
 def note_kinds(cx: Context, var: Var, exprs: Iterable[Expr]) -> None:
-    """Remember what a name stands for, or what a list holds."""
+    """Record the type set of a variable, or of the items of a list."""
     if not isinstance(var.type.item if isinstance(var.type, ListOf) else var.type, Scalar):
         return
     kinds = cx.kinds.get(var, frozenset()).union(*(kinds_of(cx, expr) for expr in exprs))
@@ -70,7 +70,7 @@ def narrower_dtype(cx: Context, array: Var) -> str | None:
 
 
 def is_mixed(cx: Context, expr: Expr) -> bool:
-    """Whether a float64 of NumPy is a Python number on some paths."""
+    """Whether a float64 of NumPy is a Python scalar on some paths."""
     return bool(cx.kinds) and expr.type == _NUMPY and any(getattr(kind, "python", False) for kind in kinds_of(cx, expr))
 
 
@@ -90,7 +90,7 @@ def _of_call(cx: Context, call: Call) -> Kinds:
         )
         try:
             found.add(result_type(call.func, args))
-        except NoResultType:  # no path gets so far
+        except NoResultType:  # no path gets here
             continue
     return frozenset(found) or own
 
