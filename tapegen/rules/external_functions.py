@@ -1,4 +1,4 @@
-"""Functions that programs take from libraries as they stand, and what is to be known of them."""
+"""Table of external functions, which compiled code calls in libraries, and their signatures."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _NUMBERS: dict[Any, str] = {}
 
 
 def of_numbers(*funcs: Callable[..., Any], dtype: str = "float64") -> None:
-    """Functions of numbers, element by element, that compiled code takes from a library (`backend.special`)."""
+    """Declare scalar functions, applied element-wise, that compiled code calls in a library."""
     _NUMBERS.update(dict.fromkeys(funcs, dtype))
 
 
 def numbers() -> Mapping[Callable[..., Any], str]:
-    """The functions declared by `of_numbers`, and the dtype that they compute in."""
+    """The functions declared by `of_numbers`, and their dtype."""
     load_awaited()
     return _NUMBERS
 
@@ -25,15 +25,15 @@ _MATRICES: dict[Any, str] = {}
 
 
 def of_matrices(sizes: str, *funcs: Callable[..., Any]) -> None:
-    """Functions of matrices that compiled code takes from LAPACK (`backend.lapack`).
+    """Declare matrix functions that compiled code calls in LAPACK (`backend.numba.lapack`).
 
-    Letters stand for the sizes of operands and results, as in `np.einsum`: "mm,nn,mn->mn".
+    Letters denote the extents of operands and results, as in `np.einsum`: "mm,nn,mn->mn".
     """
     _MATRICES.update(dict.fromkeys(funcs, sizes))
 
 
 def matrices() -> Mapping[Callable[..., Any], str]:
-    """The functions declared by `of_matrices`, and their sizes."""
+    """The functions declared by `of_matrices`, and their extents."""
     load_awaited()
     return _MATRICES
 
@@ -42,7 +42,7 @@ _COMPLEX_BY_VALUE: set[Any] = set()
 
 
 def complex_by_value(*funcs: Callable[..., Any]) -> None:
-    """Functions whose results are complex for some real operands; derivatives hold where they are real."""
+    """Declare functions whose results are complex for some real operands; derivatives hold where they are real."""
     _COMPLEX_BY_VALUE.update(funcs)
 
 

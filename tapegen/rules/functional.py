@@ -1,4 +1,4 @@
-"""Functions that call the functions they are given."""
+"""Higher-order functions: `piecewise`, `apply_along_axis` and the like."""
 
 from __future__ import annotations
 

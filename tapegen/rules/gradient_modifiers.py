@@ -1,4 +1,4 @@
-"""Functions that leave values as they are and change derivatives: what users write into the body of a function."""
+"""Gradient modifiers: identity functions that change derivatives, for the bodies of user functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tapegen.rules.registry import inactive, partials, pullback
 
 
 def _same(func: Callable[..., Any], value: Any, *options: Any) -> Any:
-    """A value with new arrays: tuples, lists and dicts leaf by leaf; what records calls gets the call."""
+    """A value with new arrays: tuples, lists and dicts leaf by leaf; taped values record the call."""
     if isinstance(value, dict):
         return {key: _same(func, item, *options) for key, item in value.items()}
     if isinstance(value, tuple | list):

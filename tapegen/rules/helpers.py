@@ -1,13 +1,13 @@
-"""What rule bodies call besides NumPy.
+"""Rule helpers: functions that rule bodies may call besides NumPy.
 
-Two kinds live here.
+There are two kinds.
 
-*Inlined* helpers are rule text like any other: the compiler inlines them, and they branch only on what is known when
-compiling (ranks, axes, flags, None, the structure of tuples).  Loops over tuples are unrolled; a loop over `range`
+*Inlined* helpers are rule text like any other: the compiler inlines them, and they branch only on compile-time
+constants (ranks, axes, flags, None, the structure of tuples).  Loops over tuples are unrolled; a loop over `range`
 stays a loop.
 
-*Compile-time* helpers carry the mark `compile_time`.  All their arguments are known when compiling, so the compiler
-calls them and goes on with the result; nothing of them reaches generated code.
+*Compile-time* helpers carry the mark `compile_time`.  All their arguments are compile-time constants, so the compiler
+calls them and uses the result; generated code does not contain them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def require(condition: bool, reason: str, advice: str = "") -> None:
 
 @compile_time
 def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    """Refuse a value of an option that a rule does not speak of, so that no branch is for whatever is left."""
+    """Refuse values of an option that a rule does not list, so that no branch catches unknown values."""
     known = isinstance(value, str | int | float | np.generic | None) and value in choices
     if not known:
         raise NotDifferentiable(f"{name}={value!r} has no rule.", f"Known values are {', '.join(map(repr, choices))}.")
@@ -53,14 +53,14 @@ def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> None:
 
 @compile_time
 def no_overwriting(**flags: bool) -> None:
-    """Refuse that a function takes the memory of its arguments."""
+    """Refuse options that let a function overwrite its arguments."""
     for name, flag in flags.items():
         require(not flag, f"{name}=True writes into an argument.", "Leave it out.")
 
 
 @compile_time
 def axes_tuple(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
-    """The axes meant by `axis`, counted from 0; None means all.  NumPy lets a number have an axis 0 that is none."""
+    """The axes meant by `axis`, counted from 0; None means all.  NumPy accepts axis 0 of a scalar, without axes."""
     if axis is None or rank == 0:
         return tuple(range(rank))
     return tuple(k % rank for k in (axis if isinstance(axis, tuple | list) else (axis,)))
@@ -74,13 +74,13 @@ def other_axes(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
 
 @compile_time
 def trailing_axes(axis: int, rank: int) -> tuple[int, ...]:
-    """Where a vector needs new axes to lie along `axis` of an array."""
+    """The new trailing axes that align a vector with `axis` of an array."""
     return tuple(range(1, rank - axis % rank))
 
 
 @compile_time
 def inverse_permutation(axes: int | tuple[int, ...]) -> tuple[int, ...]:
-    """The permutation of axes that undoes `axes`."""
+    """The inverse of the permutation `axes`."""
     if isinstance(axes, int):  # the one axis of a vector
         axes = (axes,)
     order = [k % len(axes) for k in axes]
@@ -101,7 +101,7 @@ def odd_axes(rank: int) -> tuple[int, ...]:
 
 @compile_time
 def one_axis(axis: int | tuple[int, ...] | None, rank: int, before: int, keepdims: bool) -> tuple[int, ...] | None:
-    """The axes of size 1 that `keepdims` leaves of the reduced ones, behind `before` others; None for none."""
+    """The size-1 axes that `keepdims` keeps, shifted by `before` leading axes; None for none."""
     return tuple(before + k for k in axes_tuple(axis, rank)) if keepdims and rank else None
 
 
@@ -124,7 +124,7 @@ def slice_axis(x: Any, axis: int, start: Any, stop: Any, step: Any = None) -> An
 
 
 def index_axis(x: Any, axis: int, k: Any) -> Any:
-    """View of `x[k]` along one axis, which is dropped."""
+    """View of `x[k]` along one axis, which is removed."""
     axis = axis % np.ndim(x)
     if axis == 0:
         return x[k]
@@ -138,19 +138,19 @@ def index_axis(x: Any, axis: int, k: Any) -> Any:
 
 
 def reverse_axis(x: Any, axis: int) -> Any:
-    """View of `x` backwards along one axis."""
+    """View of `x`, reversed along one axis."""
     return slice_axis(x, axis, None, None, -1)
 
 
 def flat(x: Any) -> Any:
-    """The elements in one row."""
+    """The elements as a vector."""
     if np.ndim(x) == 1:
         return x
     return np.ravel(x)
 
 
 def unflat(row: Any, like: Any) -> Any:
-    """The elements of one row in the shape of another array."""
+    """The elements of a vector in the shape of another array."""
     if np.ndim(like) == 1:
         return row
     return np.reshape(row, np.shape(like))
@@ -166,14 +166,14 @@ def open_range(size: Any, axis: int, rank: int) -> Any:
 
 
 def expand_like(out_bar: Any, x: Any, axis: Any, keepdims: bool) -> Any:
-    """The result of a reduction, or its cotangent, spread over the shape of what was reduced."""
+    """The result of a reduction, or its cotangent, broadcast to the shape of the operand."""
     if axis is not None and not keepdims and np.ndim(x) > 0:
         out_bar = np.expand_dims(out_bar, axis)
     return np.broadcast_to(out_bar, np.shape(x))
 
 
 def keep_axis(out: Any, axis: Any, keepdims: bool) -> Any:
-    """The result of a reduction, or its cotangent, in a shape that broadcasts against what was reduced."""
+    """The result of a reduction, or its cotangent, in a shape that broadcasts against the operand."""
     if axis is not None and not keepdims:
         return np.expand_dims(out, axis)
     return out
@@ -187,7 +187,7 @@ def kept_sum(x: Any, axis: Any) -> Any:
 
 
 def kept_count(hit: Any, axis: Any, dtype: Any) -> Any:
-    """How many are true, in a shape that broadcasts against `hit`."""
+    """The count of true elements, in a shape that broadcasts against `hit`."""
     if axis is None:
         return np.sum(hit, dtype=dtype)
     return np.sum(hit, axis=axis, keepdims=True, dtype=dtype)
@@ -201,7 +201,7 @@ def kept_mean(x: Any, axis: Any) -> Any:
 
 
 def count_along(x: Any, axis: Any) -> Any:
-    """How many elements of `x` each element of a reduction over `axis` comes from."""
+    """The number of elements of `x` per element of a reduction over `axis`."""
     if axis is None:
         return np.size(x)
     if not isinstance(axis, tuple) and np.ndim(x) > 0:
@@ -213,7 +213,7 @@ def count_along(x: Any, axis: Any) -> Any:
 
 
 def lanes(x: Any, axis: Any) -> Any:
-    """The elements that are reduced together along the first axis, the others behind it."""
+    """`x` with the reduced axes flattened into the first axis, followed by the other axes."""
     if axis is None:
         return flat(x)
     axes = axes_tuple(axis, np.ndim(x))
@@ -224,7 +224,7 @@ def lanes(x: Any, axis: Any) -> Any:
 
 
 def from_lanes(rows: Any, x: Any, axis: Any) -> Any:
-    """The elements of `lanes(x, axis)` at the places they have in x."""
+    """The inverse of `lanes(x, axis)`: the elements at their positions in x."""
     axes = axes_tuple(axis, np.ndim(x))
     front = axes_tuple(None, len(axes))
     return np.moveaxis(np.reshape(rows, np.shape(np.moveaxis(x, axes, front))), front, axes)
@@ -234,7 +234,7 @@ def from_lanes(rows: Any, x: Any, axis: Any) -> Any:
 
 
 def in_precision_of(value: Any, x: Any) -> Any:
-    """A value in the precision of `x`: many functions of scipy make float64 of float32."""
+    """A value in the precision of `x`: many functions of scipy return float64 for float32."""
     if np.result_type(x) == np.float32:
         return np.float32(value)
     return value

@@ -1,8 +1,8 @@
-"""What rules of functions that call functions are made of: solvers, integrals, equations of motion.
+"""Implicit differentiation: the common part of rules for solvers, integrals and differential equations.
 
-The function that a solver is given is made a Python function of its own (`closed`), whose arguments include all that it
-reads of the program around it.  The solver then is one operation on these, which scipy carries out, and its rule says
-by the theory what it does to derivatives: no derivative passes through the iterations.
+The callback of a solver becomes a separate Python function (`closed`), whose arguments include all variables that it
+reads of the surrounding program.  The solver then is one operation on these, which scipy computes, and its rule follows
+from theory (implicit function theorem, adjoint equations): no derivative passes through the iterations.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:
 
 
 def closed(func: Callable[..., Any], *args: Any) -> Any:
-    """A function of the program as a Python function of its own.
+    """A function of the program as a separate Python function without free variables (closure conversion).
 
     Returns
     -------
     function : callable
-        Takes the arguments, then what `func` reads of the program around it: floating values, then others.
+        Takes the arguments, then the free variables of `func`: floating values, then others.
     floats, others : tuple
-        What these are.
+        The values of these variables.
     rank : int
         The number of axes of its result.
     """
@@ -62,9 +62,9 @@ def closed(func: Callable[..., Any], *args: Any) -> Any:
 
 
 def primitive(like: Callable[..., Any]) -> Callable[[Func], Func]:
-    """Say of what types the results of a function are: it is not tried out when compiling.
+    """Declare the result type of a function, which is then not run on prototypes.
 
-    `like` gets the types of the arguments (values where they are known) and gives the type of the result.
+    `like` takes the types of the arguments (values where they are known) and returns the type of the result.
     """
 
     def mark(func: Func) -> Func:
@@ -88,32 +88,32 @@ class Found:
 
 @compile_time
 def behind(first: int, count: int) -> tuple[int, ...]:
-    """The positions of `count` arguments from `first` on."""
+    """The positions of `count` arguments, starting with `first`."""
     return tuple(range(first, first + count))
 
 
 @compile_time
 def nothing(count: int) -> tuple[None, ...]:
-    """No tangents for as many arguments."""
+    """No tangent for each of `count` arguments."""
     return (None,) * count
 
 
 @primitive(lambda run, kind, function, floats, others, slope, slope_reads, start, options: TupleOf((start, BOOL)))
 def solution(run, kind, function, floats, others, slope, slope_reads, start, options):
-    """What `run` finds, and whether it has converged.
+    """The solution that `run` finds, and whether it has converged.
 
     Parameters
     ----------
     run : callable
         Takes the function, its slope or None, the start and the options.
     kind : {"root", "fixed point", "minimum"}
-        What is found.
+        The kind of solution.
     function, floats, others
         See `closed`.
     slope, slope_reads
-        The Jacobian or gradient that the user has given, or None, and what it reads.
+        The user's Jacobian or gradient, or None, and its free variables.
     start, options
-        What `run` gets.
+        Arguments of `run`.
     """
 
     def called(x):
@@ -127,7 +127,7 @@ def solution(run, kind, function, floats, others, slope, slope_reads, start, opt
 
 @pullback(solution, wrt="floats")
 def solution_pullback(run, kind, function, floats, others, slope, slope_reads, start, options, *, out, out_bar):
-    """The implicit function theorem: what holds at the solution goes on holding beside it."""
+    """The implicit function theorem: the equation continues to hold when parameters change."""
 
     def holds(x, *reads):
         return equation(kind, function, x, reads)
@@ -148,7 +148,7 @@ def solution_pushforward(run, kind, function, floats, others, slope, slope_reads
 
 
 def equation(kind, function, x, reads):
-    """What is zero at a solution."""
+    """The residual, which is zero at a solution."""
     if kind == "fixed point":
         return x - function(x, *reads)
     if kind == "minimum":
@@ -157,7 +157,7 @@ def equation(kind, function, x, reads):
 
 
 def where_solved(x, step, value):
-    """NaN where Newton's step would lead far away: of what is no solution, no derivative is known."""
+    """NaN where Newton's step is large: such a point is no solution, and its derivative is unknown."""
     return np.where(np.max(np.abs(step)) <= 1e-3 * (1.0 + np.max(np.abs(x))), value, np.nan)
 
 
@@ -179,7 +179,7 @@ def solved_back(matrix, vector):
 
 
 def flattened(parts):
-    """The elements of arrays and numbers in one row."""
+    """The elements of arrays and scalars as one vector."""
     rows = (np.zeros(0),)
     for part in parts:
         rows = (*rows, np.ravel(part))
@@ -187,7 +187,7 @@ def flattened(parts):
 
 
 def parted(row, like):
-    """Elements of one row in the shapes of other arrays and numbers."""
+    """The elements of one vector in the shapes of other arrays and scalars."""
     parts = ()
     start = 0
     for part in like:
@@ -201,7 +201,7 @@ def parted(row, like):
 
 
 def as_args(args):
-    """What `args=` means: a tuple of arguments, or the only one."""
+    """`args=` as a tuple: a tuple of arguments, or a single one."""
     if args is None:
         return ()
     if isinstance(args, tuple):

@@ -1,4 +1,4 @@
-"""Functions whose result carries no derivative: integers, truth values, and what is piecewise constant."""
+"""Nondifferentiable functions, whose result carries no derivative: integer, boolean or piecewise constant."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ inactive(np.floor, np.ceil, np.trunc, np.rint, np.fix, np.round, np.around, np.s
 inactive(np.spacing)
 inactive(math.floor, math.ceil, math.trunc, builtins.round, builtins.int, builtins.bool, operator.floordiv)
 
-# places and counts
+# positions and counts
 inactive(np.argmax, np.argmin, np.nanargmax, np.nanargmin, np.argsort, np.argpartition, np.lexsort, np.argwhere)
 inactive(np.nonzero, np.flatnonzero, np.count_nonzero, np.searchsorted, np.digitize)
 inactive(np.ravel_multi_index, np.unravel_index, np.indices, np.ix_)
@@ -62,7 +62,7 @@ refused(
     advice="Call it before the function, and pass its result as an argument.",
 )
 
-# names that compute nothing which has a derivative
+# other functions without derivative
 refused(
     *(np.array2string, np.array_repr, np.array_str, np.base_repr, np.binary_repr, np.typename, np.info),
     *(np.format_float_positional, np.format_float_scientific),

@@ -1,8 +1,8 @@
-"""Random draws: what they are made of, where their values depend on parameters in a way that has a derivative.
+"""Reparameterized sampling: random draws decomposed into standard draws, differentiable by their parameters.
 
-A draw itself is a constant: it is made once, in the order of the program, and the derivative sees its value.  So a
+A standard draw is a constant: it runs once, in program order, and the derivative uses its value.  So a
 normal variate is `loc + scale * z` of a standard one, as in NumPy's own code, and the derivative by `scale` is `z`.
-A body takes the generator first and the arguments of NumPy's method; it is written out in the place of the call.
+A body takes the generator first and the arguments of NumPy's method; it is inlined at the call.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BOTH = (_NEW, _OLD)
 
 
 def written(*kinds: type) -> Callable[[Body], Body]:
-    """Register what the method of the same name of these generators is made of."""
+    """Register the decomposition of the method of the same name of these generators."""
 
     def register(body: Body) -> Body:
         _WRITTEN.update((getattr(kind, body.__name__), body) for kind in kinds)
@@ -34,24 +34,24 @@ def written(*kinds: type) -> Callable[[Body], Body]:
 
 
 def body_of(func: Callable[..., Any]) -> Callable[..., Any] | None:
-    """What a method of a generator is made of; None of a draw that is a constant as a whole."""
+    """The decomposition of a method of a generator; None if the whole draw is a constant."""
     return _WRITTEN.get(func)
 
 
 def all_written() -> tuple[Callable[..., Any], ...]:
-    """The methods that have derivatives by their parameters."""
+    """The methods that are differentiable by their parameters."""
     return tuple(_WRITTEN)
 
 
 OPTIONS = frozenset("self size dtype out method axis replace shuffle endpoint check_valid tol".split())
-"""Parameters of draws that are not those of the distribution."""
+"""Parameters of draws that do not belong to the distribution."""
 _DECISIVE = {"choice": ("a",), "multivariate_normal": ("mean",)}
-"""Parameters by which a draw has derivatives, where these are not all of them."""
+"""Parameters by which a draw is differentiable, where these are not all of them."""
 
 _SOME = {"gamma": ("scale",)}
 """Parameters that have a derivative, where others that may carry one are refused."""
 NOT_FOLLOWED = frozenset({"get_state", "set_state", "spawn", "bytes"})
-"""Methods that give or take the state itself."""
+"""Methods that get or set the state."""
 
 
 def decisive(func: Callable[..., Any]) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def decisive(func: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def differentiable_by(func: Callable[..., Any]) -> tuple[str, ...]:
-    """Parameters of a method by which it has derivatives."""
+    """Parameters of a method by which it is differentiable."""
     return _SOME.get(func.__name__) or decisive(func)
 
 
@@ -69,7 +69,7 @@ def differentiable_by(func: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def not_negative(value, name):
-    """As NumPy does, which takes -0.0 for negative."""
+    """Check as NumPy does, which treats -0.0 as negative."""
     if np.ndim(value) == 0:
         if value < 0 or (value == 0 and np.signbit(value)):
             raise ValueError(name + " < 0")
@@ -105,7 +105,7 @@ def size_of(size, a, b=0.0):
 
 
 def drawn(value, z, size, a, b=0.0):
-    """The value, of the size that was asked for whatever the shapes of the parameters."""
+    """The value, after a check that the parameters broadcast to the requested size."""
     if size is None:
         return float(value) if np.ndim(value) == 0 else value
     if np.ndim(a) + np.ndim(b) > 0 and np.shape(value) != np.shape(z):
@@ -191,7 +191,7 @@ def triangular(self, left, mode, right, size=None):
     u = self.random(size_of(size, left + mode, right))
     base, below = right - left, mode - left
     rises = u <= below / base
-    # of the other side the root would be of 0, where it has no derivative
+    # on the other side the root would be taken of 0, where it has no derivative
     up = np.sqrt(np.where(rises, u, 1.0) * (below * base))
     down = np.sqrt(np.where(rises, 1.0, 1.0 - u) * ((right - mode) * base))
     return drawn(np.where(rises, left + up, right - down), u, size, left + mode, right)
@@ -233,7 +233,7 @@ def _power(self, a, size=None):
     return drawn(np.power(1.0 - np.exp(-z), 1.0 / a), z, size, a)
 
 
-_WRITTEN[_OLD.pareto] = _pareto  # the old generators compute them in another way, to the last digit
+_WRITTEN[_OLD.pareto] = _pareto  # the legacy generators use another formula, which differs in the last digit
 _WRITTEN[_OLD.power] = _power
 
 
@@ -254,7 +254,7 @@ def multivariate_normal(self, mean, cov, size=None, check_valid="warn", tol=1e-8
     return mean + z
 
 
-# ---- order ---------------------------------------------------------------------------------------------------------
+# ---- shuffling-----------------------------------------------------------------------------------------------------
 
 
 @written(_NEW)
@@ -302,7 +302,7 @@ def _choice(self, a, size=None, replace=True, p=None):
 
 _WRITTEN[_OLD.choice] = _choice
 
-# ---- what has no derivative ----------------------------------------------------------------------------------------
+# ---- without derivative --------------------------------------------------------------------------------------------
 
 _COUNTS = (
     "binomial geometric hypergeometric logseries multinomial negative_binomial poisson zipf "

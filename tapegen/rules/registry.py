@@ -1,12 +1,13 @@
-"""The registry of derivative rules.  A derivative is written once, as a plain Python function.
+"""Rule registry: decorators that register derivative rules, and their lookup.
 
-A rule body is ordinary Python over NumPy: the compiler inlines its *text* into generated code, the eager tape calls it,
-forward mode and the to-be-recorded analysis read it.  Bodies therefore call only functions that have rules themselves,
-the helpers of `tapegen.rules.helpers`, and branch only on what is known at compile time (ranks, keywords, None).
+A derivative is written once.  A rule body is ordinary Python over NumPy: the compiler inlines its *text* into generated
+code, the eager tape calls it, forward mode and the to-be-recorded analysis read it.  Bodies therefore call only
+functions that have rules themselves and the helpers of `tapegen.rules.helpers`, and branch only on compile-time
+constants (ranks, keywords, None).
 Un-broadcasting is the compiler's job, never the rule's: a cotangent may have the shape of the result.
 
-Parameters of a body stand in the order and under the names of the function itself, so that calls bind to both alike; a
-keyword that the body leaves out (`where=`, `out=`) is refused where it is used.
+Parameters of a body have the order and the names of those of the function, so that calls bind to both alike; a keyword
+that the body leaves out (`where=`, `out=`) is refused where it is used.
 """
 
 from __future__ import annotations
@@ -57,18 +58,18 @@ class Rule:
         For "pullback" rules: `pushforward(*args, out=, <name>_dot=...)`, the tangent of the result; of several results
         a tuple, with None for one that carries no derivative.
     constant : tuple of str
-        For "linear" rules: keywords that only add a part which does not depend on `wrt`; tangents leave them out.
+        For "linear" rules: keywords that only add a term independent of `wrt`; tangents leave them out.
     written : bool
-        For "expands" rules: the primal too is the formula, written out where the function is called.
+        For "expands" rules: the primal too is the formula, inlined where the function is called.
     broadcasts : bool
         For "linear" and "pullback" rules: whether a cotangent may be longer than its argument along axes of size 1,
-        because the function spreads its arguments over each other.  The compiler sums it; so it does for functions of
-        users.  Cotangents of more axes than their arguments have are always summed.
+        because the function broadcasts its arguments against each other.  The compiler sums it, also for functions of
+        users.  Cotangents of higher rank than their arguments are always summed.
     of_complex : bool
-        Whether the rule holds where an operand or the result is complex (docs/complex.md); others refuse them.
+        Whether the rule holds where an operand or the result is complex (docs/complex.md); other rules refuse them.
     phases : bool
-        Whether complex results are determined up to factors of modulus 1: the rule holds those of the factorisation,
-        differences of the function do not.
+        Whether complex results are determined up to factors of modulus 1: the rule holds those of the factorization
+        constant, finite differences of the function do not.
     """
 
     func: Callable[..., Any]
@@ -93,7 +94,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a function has no derivative here, and what to write instead; on constants it is called as it is."""
+    """Why a function has no derivative, and what to write instead; on inactive values it is called as it is."""
 
     func: Callable[..., Any]
     reason: str
@@ -127,12 +128,12 @@ _AWAITED = {
 
 
 def awaited() -> tuple[str, ...]:
-    """The modules whose rules are not there yet."""
+    """The modules whose rules are not loaded yet."""
     return tuple(_AWAITED)
 
 
 def load_awaited() -> bool:
-    """Register the rules of modules that have been imported meanwhile; whether there were any."""
+    """Register the rules of modules that have been imported since; returns whether there were any."""
     ready = [module for module in _AWAITED if module in sys.modules]
     for module in ready:
         for area in _AWAITED.pop(module):
@@ -147,7 +148,7 @@ def signature_of(body: Callable[..., Any]) -> inspect.Signature:
 
 
 def fixed(value: Any) -> Callable[[Any], Any]:
-    """An entry of `shapes` for an argument that is given as it is: an axis, an index array."""
+    """An entry of `shapes` for a fixed argument: an axis, an index array."""
     return lambda rng: value
 
 
@@ -157,7 +158,7 @@ def plain(func: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def registered(func: Any) -> Rule | None:
-    """The rule that a hashable object has at this moment: the quick part of `rule_of`."""
+    """The current rule of a hashable object: the fast path of `rule_of`."""
     return _RULES.get(func)
 
 
@@ -177,7 +178,7 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 def generation() -> int:
-    """Counts the rules that users have registered: programs that were derived before do not know the newest."""
+    """The number of rules that users have registered: it invalidates programs that were derived earlier."""
     return _generation
 
 
@@ -185,7 +186,7 @@ _generation = 0
 
 
 def _register(rule: Rule) -> None:
-    """Enter a rule, after a look at what can be seen without running it."""
+    """Register a rule, after static checks."""
     global _generation
     name = getattr(rule.func, "__name__", repr(rule.func))
     rule = replace(rule, func=plain(rule.func), broadcasts=rule.broadcasts or _is_own(plain(rule.func)))
@@ -211,7 +212,7 @@ def _is_own(func: Any) -> bool:
 
 
 def _check_parameters(rule: Rule, name: str) -> None:
-    """The parameters of a body are those of its function, and the keywords that its kind gets."""
+    """Check that a body has the parameters of its function, and the keywords of its kind."""
     parameters = signature_of(rule.body).parameters
     unknown = [wrt for wrt in rule.wrt if wrt not in parameters]
     if unknown:
@@ -234,7 +235,7 @@ def _check_parameters(rule: Rule, name: str) -> None:
 
 
 def _check_names(rule: Rule, name: str, parameters: Mapping[str, inspect.Parameter]) -> None:
-    """Calls bind to the function and to the body alike: same names, same order."""
+    """Check that calls bind to the function and to the body alike: same names, same order."""
     theirs = inspect.signature(getattr(rule.func, "py_func", rule.func)).parameters
     kinds = inspect.Parameter
     if any(p.kind in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD) for p in (*theirs.values(), *parameters.values())):
@@ -254,7 +255,7 @@ def _check_names(rule: Rule, name: str, parameters: Mapping[str, inspect.Paramet
 
 
 def _check_pushforward(rule: Rule) -> None:
-    """A pushforward takes the arguments, and of keywords out and the tangents of `wrt`."""
+    """Check that a pushforward takes the arguments, and as keywords `out` and the tangents of `wrt`."""
     assert rule.pushforward is not None
     name = getattr(rule.func, "__name__", repr(rule.func))
     known = {"out", *(f"{wrt}_dot" for wrt in rule.wrt)}
@@ -268,7 +269,7 @@ def _check_pushforward(rule: Rule) -> None:
 
 @functools.cache
 def positional_names(body: Callable[..., Any]) -> tuple[str, ...]:
-    """The parameters of a body that stand for arguments of its function by position."""
+    """The parameters of a body that correspond to positional arguments of its function."""
     return tuple(p.name for p in signature_of(body).parameters.values() if p.kind is not p.KEYWORD_ONLY)
 
 
@@ -280,7 +281,7 @@ def _needed_names(body: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def wrong_count(rule: Rule, count: int) -> tuple[str, str] | None:
-    """What is wrong, and what to do, where a body returns `count` derivatives; None where they are as many as due."""
+    """The error, and the advice, where a body returns a wrong number `count` of derivatives; else None."""
     assert rule.body is not None
     of_all = rule.kind == "partials" and not rule.wrt
     needed = _needed_names(rule.body) if of_all else ()
@@ -339,7 +340,7 @@ def linear(
     """Register the transpose of a function that is linear in the arguments named by `in_`, jointly.
 
     Forward mode is the function itself without the keywords named by `constant`, which add a part that does not depend
-    on these arguments.  With `broadcasts` the function spreads its arguments over each other.  With `of_complex` it is
+    on these arguments.  With `broadcasts` the function broadcasts its arguments.  With `of_complex` it is
     linear in complex numbers (or in their parts, as `np.conj`), and the body is its transpose.
 
     Examples
@@ -371,7 +372,7 @@ def pullback(
     """Register a pullback.  `wrt` defaults to the first parameter of the body.
 
     With `of_complex` it holds for complex numbers: cotangents are not conjugated (docs/complex.md).  With `broadcasts`
-    the function spreads its arguments over each other, with `phases` complex results are determined up to phases.
+    the function broadcasts its arguments, with `phases` complex results are determined up to phases.
 
     The returned function has an attribute `pushforward` that registers the tangent of the same function.
 
@@ -414,8 +415,8 @@ def expands(
 ) -> Callable[[Body], Body]:
     """Register a formula in functions that have rules; the primal itself keeps calling the original function.
 
-    With `written` the formula stands for the call from the start: of a function that writes into its arguments, calls
-    functions that it is given, or nests its results.  With `of_complex` the formula is also that of complex numbers.
+    With `written` the formula replaces the call in the primal too: for a function that writes into its arguments, calls
+    its function arguments, or returns nested results.  With `of_complex` the formula is also that of complex numbers.
 
     Examples
     --------
@@ -436,9 +437,9 @@ _TEXTS: dict[Any, Callable[..., Any]] = {}
 
 
 def text(*funcs: Callable[..., Any]) -> Callable[[Body], Body]:
-    """Say what a function computes, for compiled code, where numba does not have it.
+    """Register a template of a function for compiled code, where numba does not support it.
 
-    The body is written out there; its value may differ in the last digit.  Python itself keeps calling the function.
+    The body is inlined there; its value may differ in the last digit.  Python itself keeps calling the function.
     """
 
     def register(body: Body) -> Body:
@@ -449,7 +450,7 @@ def text(*funcs: Callable[..., Any]) -> Callable[[Body], Body]:
 
 
 def text_of(func: Callable[..., Any]) -> Callable[..., Any] | None:
-    """What a function computes, written with functions that have a compiled form; a formula (`expands`) is such."""
+    """The template of a function, in terms of functions that compile; an `expands` formula is one."""
     found = _TEXTS.get(func)
     if found is None:
         rule = rule_of(func)
@@ -460,7 +461,7 @@ def text_of(func: Callable[..., Any]) -> Callable[..., Any] | None:
 def inactive(*funcs: Callable[..., Any], of_complex: bool = False) -> None:
     """Declare functions whose result carries no derivative (zero by definition).
 
-    Of complex operands only where the result is no float, unless `of_complex` says that it has none there either.
+    For complex operands only if the result is not floating, unless `of_complex` is set.
     """
     for func in funcs:
         _register(Rule(func, "inactive", of_complex=of_complex))
@@ -473,7 +474,7 @@ def refused(*funcs: Callable[..., Any], reason: str, advice: str) -> None:
 
 
 def refusal_of(func: Callable[..., Any]) -> Refusal | None:
-    """Why a function without a rule has none, if that has been said."""
+    """The refusal of a function without a rule, if one is registered."""
     try:
         return _REFUSED.get(func)
     except TypeError:  # unhashable callable

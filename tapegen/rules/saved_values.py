@@ -1,4 +1,4 @@
-"""What a rule body reads: the text of the body, cut down to the derivatives that are wanted."""
+"""Saved-value analysis: the operands that a rule body reads, and slicing of the body to the wanted derivatives."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _ATTRIBUTES = frozenset({"shape", "dtype", "size", "ndim"})
 
 
 def values_read(body: Callable[..., Any]) -> set[str]:
-    """Parameters that a body reads otherwise than for their shape."""
+    """Parameters of which a body reads values, not only the shape."""
     return _names_of_values(_tree(body)) & set(inspect.signature(body).parameters)
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A body that returns only some of its results.
+    """A program slice of a body that returns only some of its results.
 
     Attributes
     ----------
     call : callable
-        Takes what the body takes; returns a tuple of the wanted results.
+        Takes the arguments of the body; returns a tuple of the wanted results.
     reads : frozenset of str
-        The parameters whose values these results need; of all others the shape and the dtype are enough.
+        The parameters whose values these results need; of all others it reads at most shape and dtype.
     numbers : tuple
-        For each wanted result the number that it always is, or None.
+        For each wanted result its value if it is constant, or None.
     inverse : tuple of bool
-        Which of the wanted results come inverted (`y` for `1.0 / y`); see `sliced`.
+        Which of the wanted results are inverted (`y` for `1.0 / y`); see `sliced`.
     """
 
     call: Callable[..., tuple[Any, ...]]
@@ -45,15 +45,15 @@ class Slice:
 
 
 def sliced(body: Callable[..., Any], wanted: Sequence[int], count: int, inverted: bool = False) -> Slice:
-    """Cut a body down to some of the `count` results that it returns as a tuple (or as the only one).
+    """Slice a body to some of the `count` results that it returns as a tuple (or as the only one).
 
-    Assignments that only the others need are left out, so that nothing is evaluated, or warned of, in vain.  With
-    `inverted`, a result written `1.0 / y` comes as `y`, for callers that divide by it.
+    Assignments that only the others need are removed, so that they cost nothing and give no warnings.  With
+    `inverted`, a result written `1.0 / y` is returned as `y`, for callers that divide by it.
     """
     parameters = frozenset(inspect.signature(body).parameters)
     try:
         tree = _tree(body)
-    except (OSError, TypeError, SyntaxError):  # no text: made by exec
+    except (OSError, TypeError, SyntaxError):  # no source: made by exec
         return Slice(_picked(body, tuple(wanted), count), parameters, (None,) * len(wanted), (False,) * len(wanted))
     (function,) = tree.body
     assert isinstance(function, ast.FunctionDef)
@@ -107,7 +107,7 @@ def _surroundings(body: Callable[..., Any]) -> dict[str, Any]:
 
 
 class _Quicker(ast.NodeTransformer):
-    """Calls of functions that have a quicker equal."""
+    """Replaces calls of functions that have a faster equivalent."""
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
@@ -155,7 +155,7 @@ def _picked(body: Callable[..., Any], wanted: tuple[int, ...], count: int) -> Ca
 
 
 def _tree(body: Callable[..., Any]) -> ast.Module:
-    """The text of a body as a module of one function without decorators and annotations."""
+    """The source of a body as a module of one function without decorators and annotations."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(body)))
     (function,) = tree.body
     if not isinstance(function, ast.FunctionDef):
@@ -190,7 +190,7 @@ def _number(expr: ast.expr) -> float | None:
 
 
 def _drop_unused(function: ast.FunctionDef) -> None:
-    """Leave out assignments to names that nothing reads; the right sides of rule bodies have no effects."""
+    """Remove dead assignments; the right sides of rule bodies have no side effects."""
     while True:
         read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         kept = [stmt for stmt in function.body if not _is_unread(stmt, read)]
@@ -208,7 +208,7 @@ def _is_unread(stmt: ast.stmt, read: set[str]) -> bool:
 
 
 def _names_of_values(tree: ast.Module) -> set[str]:
-    """Names that are read otherwise than for the shape of what they hold."""
+    """Variables of which values are read, not only the shape."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
             called = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id

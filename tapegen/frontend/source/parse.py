@@ -56,8 +56,8 @@ class Parsed:
     ----------
     tree : gast.FunctionDef
         Checked by `syntax_check`; without decorators, annotations and its own defaults (they are in `signature`);
-        private names (`__x` in a class) mangled.  A lambda is a function of name `lambda_` with one Return.  The tree is shared
-        between calls: do not change it.
+        private names (`__x` in a class) mangled.  A lambda is a function of name `lambda_` with one Return.  The tree
+        is shared between calls: do not change it.
     func : function
         The plain Python function.
     file : str

@@ -34,9 +34,7 @@ class Cell:
 class RunList:
     """A list that grows at run time: one run-time list (column) for each leaf of its items.
 
-    All items have the structure of `item`.
-
-    `loop` is the `for` that makes it grow, if one does.
+    All items have the structure of `item`.  `loop` is the `for` that makes it grow, if one does.
     """
 
     item: Any

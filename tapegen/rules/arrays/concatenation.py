@@ -1,4 +1,4 @@
-"""Joining arrays, and cutting them into parts."""
+"""Concatenation and splitting of arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from tapegen.rules.helpers import index_axis, slice_axis, unflat
 from tapegen.rules.registry import expands, fixed, linear
 
-# ---- joining -------------------------------------------------------------------------------------------------------
+# ---- concatenation ---------------------------------------------------------------------------------------------------
 
 
 @linear(np.concatenate, in_="arrays", shapes=[[(2, 3), (2, 3), (2, 3)]], of_complex=True)
@@ -105,7 +105,7 @@ def append(arr, values, axis=None):
     return np.concatenate((arr, values), axis=axis)
 
 
-# ---- cutting into parts --------------------------------------------------------------------------------------------
+# ---- splitting ----------- -----------------------------------------------------------------------------------------
 
 
 @linear(np.split, np.array_split, in_="ary", shapes=[(6, 4), fixed(3)], of_complex=True)

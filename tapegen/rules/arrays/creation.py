@@ -1,4 +1,4 @@
-"""New arrays from values: copies, conversions, constant and evenly spaced arrays."""
+"""Array creation: copies, conversions, constant and evenly spaced arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def copy(a, *, out_bar):
 
 @linear(np.astype, in_="x", shapes=[(3, 4), fixed(np.float64)], of_complex=True)
 def astype(x, dtype, *, out_bar):
-    return out_bar  # in the type of its argument by the compiler
+    return out_bar  # the compiler converts it to the type of the argument
 
 
 @linear(np.array, in_="object", shapes=[(3, 4)], of_complex=True)

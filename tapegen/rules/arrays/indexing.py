@@ -1,4 +1,4 @@
-"""Selecting elements, and interpolation in tables."""
+"""Indexing functions (`take`, `choose`, `select`), and interpolation in tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tapegen.rules.registry import expands, fixed, linear
 
 @linear(np.take, in_="a", shapes=[(3, 4), fixed(np.array([2, 0, 2]))], of_complex=True)
 def take(a, indices, axis=None, *, mode="raise", out_bar):
-    """FastCall indices add up."""
+    """Repeated indices add up."""
     indices = indices_in_range(a, indices, axis, mode)
     if axis is None or np.ndim(a) == 0:
         flat_bar = np.zeros(np.size(a), dtype=a.dtype)
@@ -31,7 +31,7 @@ def take(a, indices, axis=None, *, mode="raise", out_bar):
 
 
 def indices_in_range(a, indices, axis, mode):
-    """What `np.take` makes of indices that are too large or negative."""
+    """The indices that `np.take` uses for out-of-range and negative ones, depending on `mode`."""
     one_of("mode", mode, ("raise", "wrap", "clip", 2, 1, 0))
     if mode == "raise" or mode == 2:
         return indices
@@ -43,7 +43,7 @@ def indices_in_range(a, indices, axis, mode):
 
 @linear(np.take_along_axis, in_="arr", shapes=[(3, 4), fixed(np.array([[2, 0], [1, 1], [0, 3]]))], of_complex=True)
 def take_along_axis(arr, indices, axis=-1, *, out_bar):
-    """FastCall indices add up."""
+    """Repeated indices add up."""
     require(axis is not None, "np.take_along_axis(axis=None) has no rule.", "Flatten the array first.")
     arr_bar = np.zeros_like(arr)
     place = ()

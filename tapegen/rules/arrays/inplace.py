@@ -1,4 +1,4 @@
-"""Functions that write into their first argument, said with stores."""
+"""In-place functions, which write into their first argument, decomposed into stores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MASK = fixed(np.array([[True, False, True], [False, True, True]]))
 
 
 def again(values, count):
-    """The first `count` of the values, which begin anew where they end."""
+    """The first `count` of the values, repeated cyclically."""
     row = flat(np.asarray(values))
     return row[np.arange(count) % np.size(row)]
 
@@ -74,7 +74,7 @@ def put(a, ind, v, mode="raise"):
     elif mode == "clip":
         rest = np.minimum(np.maximum(ind, 0), size - 1)
     else:
-        rest = np.where(ind < -size, size, np.where(ind < 0, ind + size, ind))  # the first axis finds what is outside
+        rest = np.where(ind < -size, size, np.where(ind < 0, ind + size, ind))  # out-of-range ones fail at the first axis
     places = ()
     for n in np.shape(a)[:0:-1]:
         places = (rest % n,) + places

@@ -1,4 +1,4 @@
-"""Elements chosen, left out, put in and repeated: a gather whose places carry no derivative."""
+"""Selection of elements (compress, delete, insert, repeat): gathers whose indices carry no derivative."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tapegen.rules.registry import expands, fixed
 
 LIKE = "Pass the choices as a list."
 
-# ---- chosen ----------------------------------------------------------------------------------------------------------
+# ---- compress --------------------------------------------------------------------------------------------------------
 
 
 @expands(np.extract, shapes=[fixed(np.array([[True, False, True], [False, True, True]])), (2, 3)], of_complex=True)
@@ -53,7 +53,7 @@ def trim_zeros(filt, trim="fb", axis=None):
     return filt[start:stop]
 
 
-# ---- left out and put in ---------------------------------------------------------------------------------------------
+# ---- delete and insert -----------------------------------------------------------------------------------------------
 
 
 @expands(np.delete, shapes=[(6,), fixed(np.array([1, 4]))], of_complex=True)
@@ -74,19 +74,19 @@ def insert(arr, obj, values, axis=None):
     axis = axis % np.ndim(arr)
     rows = np.moveaxis(arr, axis, 0)
     rank = np.ndim(arr)
-    of_numbers = np.result_type(obj) != np.bool_  # which NumPy took for 0 and 1 before 2.4
+    of_numbers = np.result_type(obj) != np.bool_  # NumPy before 2.4 used masks as 0 and 1
     require(of_numbers, "np.insert has no rule for masks.", "Pass np.flatnonzero of the mask.")
     if np.ndim(values) < rank:
         values = np.expand_dims(values, axes_tuple(None, rank - np.ndim(values)))
     if np.ndim(obj) == 0:
-        # NumPy lays values for one place along the first axis
+        # NumPy places values for one position along the first axis
         size = np.shape(values)[0]
         block = np.broadcast_to(values, (size,) + np.shape(rows)[1:])
         place = obj + np.shape(rows)[0] if obj < 0 else obj
         joined = np.concatenate((rows[:place], block, rows[place:]), axis=0)
         return np.moveaxis(joined, 0, axis)
-    values = np.squeeze(values, axes_tuple(None, np.ndim(values) - rank))  # as a store leaves axes in front away
-    count = np.shape(values)[axis] if np.size(obj) == 1 else np.size(obj)  # one place takes all values
+    values = np.squeeze(values, axes_tuple(None, np.ndim(values) - rank))  # a store drops leading axes of size 1
+    count = np.shape(values)[axis] if np.size(obj) == 1 else np.size(obj)  # all values are inserted at one position
     obj = np.broadcast_to(obj, (count,))
     total = np.shape(rows)[0] + count
     places = np.where(obj < 0, obj + np.shape(rows)[0], obj)
@@ -126,7 +126,7 @@ def block(arrays):
 
 
 def block_of(arrays, depth, rank):
-    """Nested lists of arrays, joined along the last axis inside, along earlier ones outside."""
+    """Nested lists of arrays, concatenated along the last axis at the innermost level, along earlier ones outside."""
     if not isinstance(arrays, list | tuple):
         return np.expand_dims(arrays, axes_tuple(None, rank - np.ndim(arrays)))
     parts = ()
@@ -136,7 +136,7 @@ def block_of(arrays, depth, rank):
 
 
 def depth_of(arrays):
-    """How deeply lists are nested."""
+    """The nesting depth of lists."""
     if not isinstance(arrays, list | tuple):
         return 0
     return 1 + depth_of(arrays[0])
@@ -156,5 +156,5 @@ def highest_rank(arrays):
 def unstack(x, *, axis=0):
     parts = ()
     for k in axes_tuple(None, np.shape(x)[axis]):
-        parts = parts + (index_axis(x, axis, k),)  # a view, as NumPy's
+        parts = parts + (index_axis(x, axis, k),)  # a view, as in NumPy
     return parts

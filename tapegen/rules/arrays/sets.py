@@ -1,4 +1,4 @@
-"""Sets of numbers: sorted elements without repetitions.  Of equal elements the first one carries the derivative."""
+"""Set functions: sorted unique elements.  Of equal elements the first one carries the derivative."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tapegen.rules.registry import expands
 
 
 def sorted_runs(row):
-    """The order of the elements, and where in it a new value begins."""
+    """The sorting permutation of the elements, and a mask of where a new value begins."""
     order = np.argsort(row, kind="stable")
     ordered = row[order]
     changes = ordered[1:] != ordered[:-1]
@@ -20,21 +20,21 @@ def sorted_runs(row):
 
 
 def positions_in(order, first):
-    """For each element, which of the values it is."""
+    """For each element, the index of its value among the unique values."""
     position = np.zeros_like(order)
     position[order] = np.cumsum(first) - 1
     return position
 
 
 def run_lengths(first):
-    """How often each value occurs."""
+    """The number of occurrences of each value."""
     starts = np.flatnonzero(first)
     end = np.ones(1, dtype=np.int64) * np.size(first)
     return np.diff(np.concatenate((starts, end)))
 
 
 def distinct(x):
-    """The sorted elements of any array, each once."""
+    """The sorted unique elements of an array."""
     row = flat(x)
     order, first = sorted_runs(row)
     return row[order[np.flatnonzero(first)]]

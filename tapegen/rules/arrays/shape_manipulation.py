@@ -1,6 +1,6 @@
-"""Functions that rearrange elements.
+"""Shape manipulation: functions that rearrange elements.
 
-Where the result is a view, the compiler gives it the same view of the cotangent; these rules serve where it is a copy.
+Where the result is a view, the compiler takes the same view of the cotangent; these rules apply where it is a copy.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def repeat_bar(out_bar, a, repeats, axis):
 def tile(A, reps, *, out_bar):
     if not isinstance(reps, tuple):
         reps = (reps,)
-    # every axis as (copies, size); the shorter of shape and reps is filled up with ones in front
+    # every axis as (copies, size); the shorter of shape and reps is padded with leading ones
     reps = (1,) * (np.ndim(A) - len(reps)) + reps
     shape = (1,) * (len(reps) - np.ndim(A)) + np.shape(A)
     blocks = ()
@@ -197,7 +197,7 @@ def pad(array, pad_width, mode="constant", *, constant_values=0, out_bar):
 
 @compile_time
 def pad_edge(mode):
-    """How an array goes on beyond its edges, as `places_beyond` calls it."""
+    """The boundary mode of `np.pad`, in the terms of `places_beyond`."""
     edges = {"edge": "nearest", "reflect": "mirror", "symmetric": "reflect", "wrap": "wrap"}
     require(
         mode in edges,
@@ -208,7 +208,7 @@ def pad_edge(mode):
 
 
 def pad_before(pad_width, axis):
-    """How much `np.pad` puts in front of an axis: `n`, `(n,)`, `(before, after)` or a pair for each axis."""
+    """The padding width of `np.pad` before an axis: `n`, `(n,)`, `(before, after)` or a pair for each axis."""
     if not isinstance(pad_width, tuple | list):
         return pad_width
     if not isinstance(pad_width[0], tuple | list):
@@ -219,7 +219,7 @@ def pad_before(pad_width, axis):
 
 
 def pad_after(pad_width, axis):
-    """How much it puts behind."""
+    """The padding width of `np.pad` after an axis."""
     if not isinstance(pad_width, tuple | list):
         return pad_width
     if not isinstance(pad_width[0], tuple | list):

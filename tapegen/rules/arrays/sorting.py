@@ -1,4 +1,4 @@
-"""Sorting, medians and quantiles: a permutation that is piecewise constant, and interpolation between neighbours."""
+"""Sorting and order statistics: a piecewise constant permutation, and interpolation between neighbours."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def median(a, axis=None, *, keepdims=False):
     rows = np.sort(lanes(a, axis), axis=0)
     n = np.shape(rows)[0]
     middle = np.mean(rows[(n - 1) // 2 : n // 2 + 1], axis=0)
-    missing = np.any(np.isnan(rows[n - 1 :]), axis=0)  # of no elements none
+    missing = np.any(np.isnan(rows[n - 1 :]), axis=0)  # none if empty
     found = np.where(missing, np.nan, middle)
     return keep_axis(found, one_axis(axis, np.ndim(a), 0, keepdims), False)
 
@@ -68,7 +68,7 @@ def percentile(a, q, axis=None, *, method="linear", keepdims=False, weights=None
 
 
 def weights_of(weights, a, axis):
-    """The weight of each element, as the elements lie in lanes; one for each place of the axis holds for all lanes."""
+    """The weight of each element, arranged in lanes; weights along the axis alone are broadcast to all lanes."""
     if np.ndim(weights) == np.ndim(a):
         return lanes(weights, axis)
     known = np.ndim(weights) == 1 and isinstance(axis, int)
@@ -78,10 +78,10 @@ def weights_of(weights, a, axis):
 
 
 def place_by_weight(rows, weights, q):
-    """Where the weights of the sorted elements reach their share of the whole: NumPy's `inverted_cdf`."""
+    """The index where the cumulative weight of the sorted elements reaches the quantile: NumPy's `inverted_cdf`."""
     share = np.cumsum(np.take_along_axis(weights, np.argsort(rows, axis=0), axis=0), axis=0, dtype=np.float64)
     share = share / share[-1]
-    share = np.where(share == 0.0, -1.0, share)  # what weighs nothing is never the first
+    share = np.where(share == 0.0, -1.0, share)  # elements of weight zero are never selected first
     if np.ndim(q) > 0:
         q = np.reshape(q, np.shape(q) + (1,) * np.ndim(rows))
         return 1.0 * np.minimum(np.sum(share < q, axis=1), np.shape(rows)[0] - 1)
@@ -89,7 +89,7 @@ def place_by_weight(rows, weights, q):
 
 
 def at_quantiles(rows, q, count, method):
-    """Quantiles of sorted lanes, of which the first `count` rows are numbers; those of an array q in front."""
+    """Quantiles of sorted lanes, of which the first `count` rows are not NaN; the axes of an array q come first."""
     one_of("method", method, ("linear", "lower", "higher", "nearest", "midpoint"))
     if np.ndim(q) > 0:
         q = np.reshape(q, np.shape(q) + (1,) * (np.ndim(rows) - 1))
@@ -108,7 +108,7 @@ def at_quantiles(rows, q, count, method):
 
 
 def row_at(rows, place):
-    """The elements of each lane at a whole place, which may differ from lane to lane."""
+    """The elements of each lane at an integer position, which may differ between lanes."""
     if np.ndim(place) == 0:
         return rows[int(place)]
     k = np.astype(np.maximum(place, 0.0), np.int64)

@@ -1,4 +1,4 @@
-"""Products of vectors, matrices and tensors."""
+"""Tensor contractions: products of vectors, matrices and tensors, `einsum`, convolution."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def tensordot_pushforward(a, b, axes=2, *, a_dot, b_dot):
 
 @compile_time
 def contracted_axes(axes, a_rank, b_rank):
-    """The axes that `np.tensordot(a, b, axes)` sums over, as one tuple for each operand."""
+    """The contracted axes of `np.tensordot(a, b, axes)`, as one tuple for each operand."""
     if isinstance(axes, int):
         return tuple(range(a_rank - axes, a_rank)), tuple(range(axes))
     a_axes, b_axes = ((k,) if isinstance(k, int) else tuple(k) for k in axes)
@@ -127,13 +127,13 @@ def contracted_axes(axes, a_rank, b_rank):
 
 @compile_time
 def restoring_order(axes, partner_axes, rank):
-    """Puts the axes of `tensordot(out_bar, other)` (own free ones, then summed ones) in the operand's order."""
+    """Permutation of the axes of `tensordot(out_bar, other)` (free ones, then summed ones) to the operand's order."""
     summed = tuple(axes[partner_axes.index(k)] for k in sorted(partner_axes))
     return inverse_permutation(other_axes(axes, rank) + summed)
 
 
 def contraction_bar(a, b, a_axes, b_axes, out_bar):
-    """Cotangents of the operands of a sum over pairs of axes; the result has the free axes of a, then those of b."""
+    """Cotangents of the operands of a contraction; the result has the free axes of a, then those of b."""
     a_free = other_axes(a_axes, np.ndim(a))
     b_free = other_axes(b_axes, np.ndim(b))
     out_axes = axes_tuple(None, np.ndim(out_bar))
@@ -161,7 +161,7 @@ def vecmat(a, b):
 
 @expands(np.kron, shapes=[(2, 3), (3, 2)], of_complex=True)
 def kron(a, b):
-    # ranks made equal, then every axis of a before the same axis of b
+    # equal ranks, then every axis of a before the same axis of b
     rank = max(np.ndim(a), np.ndim(b))
     a = np.expand_dims(a, axes_tuple(None, rank - np.ndim(a)))
     b = np.expand_dims(b, axes_tuple(None, rank - np.ndim(b)))
@@ -281,7 +281,7 @@ def einsum_named(subscripts, ranks):
 
 @compile_time
 def einsum_repeated(subscripts):
-    """Operand and axis of each letter that stands at the operand before: a diagonal is taken."""
+    """Operand and axes of each letter that is repeated in one operand, of which the diagonal is taken."""
     terms = subscripts.partition("->")[0].split(",")
     return tuple((k, axis) for k, term in enumerate(terms) for axis, c in enumerate(term) if c in term[:axis])
 
@@ -325,7 +325,7 @@ def einsum_pullback(subscripts, k):
 
 @compile_time
 def einsum_lonely_axes(subscripts, k):
-    """The axes of operand k whose letter stands nowhere else."""
+    """The axes of operand k whose letter occurs nowhere else."""
     terms, result = einsum_terms(subscripts)
     others = "".join([result, *terms[:k], *terms[k + 1 :]])
     return tuple(axis for axis, letter in enumerate(terms[k]) if letter not in others)
@@ -336,7 +336,7 @@ def einsum_lonely_axes(subscripts, k):
 
 @compile_time
 def einsum_axes(subscripts):
-    """Of one operand: the axes that are summed over, and the order of the others."""
+    """For one operand: the summed axes, and the order of the others."""
     (term,), result = einsum_terms(subscripts)
     kept = [letter for letter in term if letter in result]
     return tuple(k for k, letter in enumerate(term) if letter not in result), tuple(map(kept.index, result))
@@ -344,13 +344,13 @@ def einsum_axes(subscripts):
 
 @compile_time
 def einsum_whole(subscripts):
-    """Of two operands that are summed to a number: the letters of all axes as the result."""
+    """For two operands that are summed to a scalar: the letters of all axes as the result."""
     terms, _ = einsum_terms(subscripts)
     return f"{','.join(terms)}->{''.join(dict.fromkeys(''.join(terms)))}"
 
 
 def first_two(subscripts):
-    """The letters of the first two operands that stand elsewhere."""
+    """The letters of the first two operands that occur elsewhere."""
     terms, result = einsum_terms(subscripts)
     others = "".join([*terms[2:], result])
     return "".join(letter for letter in dict.fromkeys(terms[0] + terms[1]) if letter in others)
@@ -365,6 +365,6 @@ def einsum_first(subscripts):
 
 @compile_time
 def einsum_rest(subscripts):
-    """The product of that and the other operands."""
+    """The product of that product and the other operands."""
     terms, result = einsum_terms(subscripts)
     return f"{','.join([first_two(subscripts), *terms[2:]])}->{result}"

@@ -1,9 +1,9 @@
 """Factorisations of matrices, real and complex: Cholesky, QR, eigenvalues, singular values.
 
-The formulas are those of the literature, where a cotangent is such that a number changes by the real part of the trace
-of its adjoint times the change of the matrix; `np.conj` of what comes in and goes out makes tapegen's convention of it
-(docs/complex.md), and of real numbers nothing.  Phases that LAPACK is free to choose are held as they are, but for
-those of `eig`, of which each vector has a largest element that is real.
+The formulas are those of the literature, where a scalar changes by the real part of the trace of the adjoint of its
+cotangent times the change of the matrix; `np.conj` of inputs and outputs converts to tapegen's convention
+(docs/complex.md), and does nothing for real values.  Phases that LAPACK is free to choose are held constant, except
+those of `eig`, where the largest element of each vector is real.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def cholesky_bar(lower, lower_bar):
 
 
 def lower_half(x):
-    """The lower triangle with half of the diagonal."""
+    """The lower triangle, with the diagonal halved."""
     return np.tril(x) - 0.5 * x * np.eye(np.shape(x)[-1], dtype=x.dtype)
 
 
@@ -61,7 +61,7 @@ def symmetric_from(x):
 
 
 def over_gaps(x, w):
-    """Elements beside the diagonal over `w[j] - w[i]`; 0 / 0 is 0: what is not turned may have equal eigenvalues."""
+    """Off-diagonal elements over `w[j] - w[i]`; 0 / 0 is 0: eigenvectors that do not rotate may share an eigenvalue."""
     gap = np.expand_dims(w, -2) - np.expand_dims(w, -1)
     off_diagonal = (1.0 - np.eye(np.shape(w)[-1], dtype=w.dtype)) * x
     return np.where(off_diagonal == 0.0, 0.0, off_diagonal / np.where(off_diagonal == 0.0, 1.0, gap))
@@ -100,7 +100,7 @@ def eigvalsh(a, UPLO="L"):
 
 
 def not_normal(rng):
-    """A complex matrix with eigenvalues far from each other."""
+    """A complex matrix with well separated eigenvalues."""
     spread = rng.uniform(-0.3, 0.3, (3, 3)) + 1j * rng.uniform(-0.3, 0.3, (3, 3))
     return spread + np.diag([1.0, 2.0 + 1.0j, -1.0 + 0.5j])
 
@@ -136,7 +136,7 @@ def eig_pushforward(a, *, out, a_dot):
 
 
 def largest_of(v):
-    """1 where each vector has its largest element, else 0."""
+    """1 at the largest element of each vector, else 0."""
     k = np.argmax(np.abs(v), axis=-2)
     hit = np.expand_dims(np.arange(np.shape(v)[-2]), -1) == np.expand_dims(k, -2)
     return np.astype(hit, v.dtype)
@@ -192,7 +192,7 @@ def svdvals(x):
 
 
 def over_square_gaps(x, s):
-    """The elements beside the diagonal over `s[j]**2 - s[i]**2`; 0 / 0 is 0."""
+    """The off-diagonal elements over `s[j]**2 - s[i]**2`; 0 / 0 is 0."""
     row = np.expand_dims(s, -2)
     column = np.expand_dims(s, -1)
     gap = (row - column) * (row + column)

@@ -1,4 +1,4 @@
-"""Forms of a matrix that show its eigenvalues (`scipy.linalg`), for one matrix at a time."""
+"""Eigenvalue decompositions of `scipy.linalg` (Schur, Hessenberg, tridiagonal), for one matrix at a time."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ refused(
 
 
 def with_real_eigenvalues(rng):
-    """A real matrix that is not symmetric, whose eigenvalues are real and differ."""
+    """A nonsymmetric real matrix with distinct real eigenvalues."""
     return np.diag([1.0, 2.2, 3.7]) + rng.uniform(-0.3, 0.3, (3, 3))
 
 
 @compile_time
 def rounding(dtype):
-    """The distance of 1 to the next number."""
+    """The machine epsilon: the distance of 1 to the next float."""
     return float(np.finfo(dtype).eps)
 
 
@@ -70,7 +70,7 @@ def triangular(a):
 
 
 of_matrices("nn->nn,nn", quasi_triangular, triangular)
-inactive(quasi_triangular, triangular, of_complex=True)  # their calls are written when all is derived
+inactive(quasi_triangular, triangular, of_complex=True)  # called only in code that is already derived
 
 
 @text(linalg.schur)
@@ -84,7 +84,7 @@ def schur_text(a, output="real", lwork=None, overwrite_a=False, sort=None, check
 
 
 def refuse_blocks(t):
-    """The real form has blocks where eigenvalues are complex: their shape is LAPACK's choice."""
+    """Refuse 2x2 blocks of the real Schur form (complex eigenvalues), whose normalization is LAPACK's choice."""
     if np.any(np.tril(t, -1) != 0.0):
         raise ValueError("scipy.linalg.schur: a real form with blocks is not unique; pass output='complex'")
 
@@ -245,7 +245,7 @@ def hessenberg_bar(h, q, h_bar, q_bar):
 
 
 def refuse_reduced(h):
-    """Where the matrix falls apart but for rounding, the rest of it may begin with any vector."""
+    """Refuse a numerically reducible matrix: the remaining block may start with any vector."""
     if np.any(np.abs(np.diag(h, -1)[:-1]) <= 100.0 * rounding(h.dtype) * np.max(np.append(np.abs(h), 0.0))):
         raise ValueError("scipy.linalg.hessenberg: with a zero below the diagonal the factors are not unique")
 

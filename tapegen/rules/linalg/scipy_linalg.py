@@ -17,7 +17,7 @@ from tapegen.rules.registry import expands, fixed, pullback, text
 
 @compile_time
 def one_matrix(rank, right=0):
-    """Rules whose formulas are not those of stacks, neither of matrices nor of right-hand sides."""
+    """Refuse stacks of matrices or right-hand sides, for which the formulas do not hold."""
     known = rank == 2 and right <= 2
     require(known, "this function of a stack of matrices has no rule.", "Call it for one matrix at a time.")
 
@@ -41,7 +41,7 @@ ONE_TRIANGLE = (
     *("sym", "symmetric", "her", "hermitian", "pos", "positive definite"),
     *("upper triangular", "lower triangular"),
 )
-"""What scipy reads one triangle of, so that the other one has no derivative."""
+"""Structures of which scipy reads one triangle, so that the other one has no derivative."""
 
 
 @expands(linalg.solve, shapes=[regular, (3,)])
@@ -59,7 +59,7 @@ def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, check_finite=
         part = np.tril(a) if from_below else np.triu(a)
         a = part if triangular else part + part.T - np.diag(np.diag(a))
         if assume_a in ("pos", "positive definite"):
-            np.linalg.cholesky(a)  # raises where it is not
+            np.linalg.cholesky(a)  # raises if it is not positive definite
     if transposed:
         return np.linalg.solve(a.T, b)
     return np.linalg.solve(a, b)
@@ -115,7 +115,7 @@ def outer_product(x, y):
 
 
 def part_read(a, lower, unit_diagonal):
-    """The triangle of a matrix that is read."""
+    """The triangle of a matrix that the function reads."""
     if lower:
         return np.tril(a, -1) if unit_diagonal else np.tril(a)
     return np.triu(a, 1) if unit_diagonal else np.triu(a)
@@ -184,7 +184,7 @@ def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
     return matrix_transpose(np.linalg.cholesky(matrix_transpose(a)))
 
 
-# up to scipy 1.17 the other triangle of the result holds what it held before
+# up to scipy 1.17 the other triangle of the result keeps its old contents
 _KEEPS_THE_REST = linalg.cho_factor(np.array([[2.0, 1.0], [1.0, 2.0]]))[0][1, 0] == 1.0
 
 
@@ -310,7 +310,7 @@ def swapped_back(rows, pivots):
 
 
 def order_of(pivots):
-    """Which row is where after the swaps."""
+    """The row permutation that results from the swaps."""
     order = np.arange(np.size(pivots))
     for k in range(np.size(pivots)):
         place = pivots[k]

@@ -1,4 +1,4 @@
-"""Functions of a matrix (`scipy.linalg`), for one matrix at a time."""
+"""Matrix functions (`expm`, `logm`, `sqrtm`, ...) of `scipy.linalg`, for one matrix at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tapegen.rules.registry import expands, fixed, inactive, pullback, text
 
 
 def corner(function_of_block):
-    """The upper right quarter: the derivative of a function of a matrix, where the matrix holds a direction there."""
+    """The upper right block: the derivative of a matrix function in the direction stored there (Frechet derivative)."""
     n = np.shape(function_of_block)[0] // 2
     return np.copy(function_of_block[:n, n:])
 
@@ -40,7 +40,7 @@ def expm_pushforward(A, *, A_dot):
 def expm_text(A):
     """Rational approximation of degree 13 (Higham 2005) of a part so small that it holds, squared again."""
     one_matrix(np.ndim(A))
-    norm = np.max(np.append(np.sum(np.abs(A), axis=0), 0.0))  # of a matrix without elements as well
+    norm = np.max(np.append(np.sum(np.abs(A), axis=0), 0.0))  # also for an empty matrix
     halvings = 0
     while norm > 5.37 and halvings < 1100:
         norm = 0.5 * norm
@@ -77,12 +77,12 @@ WEIGHTS = (
     *(0.05061426814518853, 0.11119051722668721, 0.15685332293894344, 0.18134189168918083),
     *(0.18134189168918083, 0.15685332293894344, 0.11119051722668721, 0.05061426814518853),
 )
-"""What integrates polynomials of degree 15 from 0 to 1 (Gauss and Legendre)."""
+"""Gauss-Legendre quadrature from 0 to 1, exact for polynomials of degree 15."""
 
 
 @compile_time
 def gauss():
-    """The places, and the weights."""
+    """The nodes, and the weights."""
     return PLACES, WEIGHTS
 
 
@@ -159,13 +159,13 @@ def funm(A, func, disp=True):
 
 
 def refuse_equal(w):
-    """Where eigenvalues are equal but for rounding, differences of the function over theirs say nothing."""
+    """Refuse numerically equal eigenvalues, for which divided differences are meaningless."""
     gap = np.abs(np.expand_dims(w, 1) - w) + np.eye(np.size(w)) * np.max(np.abs(w))
     if np.any(gap <= 10.0 * np.sqrt(rounding(w.dtype)) * np.max(np.abs(w))):
         raise ValueError("scipy.linalg.funm: eigenvalues are equal, or nearly so; use expm, logm or sqrtm")
 
 
 def refuse_imaginary(found):
-    """What scipy makes real of a real matrix, it makes real by its values."""
+    """Refuse a complex result of a real matrix: in scipy its type depends on values."""
     if np.any(np.abs(np.imag(found)) > np.sqrt(rounding(found.dtype)) * np.max(np.abs(found))):
         raise ValueError("scipy.linalg.funm: the function of a real matrix is complex; pass A.astype(complex)")

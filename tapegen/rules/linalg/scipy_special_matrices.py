@@ -1,4 +1,4 @@
-"""Matrices with a pattern (`scipy.linalg`)."""
+"""Structured matrices of `scipy.linalg` (Toeplitz, circulant, companion, ...)."""
 
 from __future__ import annotations
 

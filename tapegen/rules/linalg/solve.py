@@ -1,6 +1,6 @@
-"""Linear algebra: solving, factorisations, determinants and norms.
+"""Linear systems, determinants, inverses and norms.
 
-Matrices may come in stacks: all but the last two axes number them.
+Matrices may come in stacks: all but the last two axes are batch axes.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ def norm_pushforward(x, ord=None, axis=None, keepdims=False, *, out, x_dot):
 
 
 def direction(x):
-    """The derivative of the absolute value; 0 at 0."""
+    """The derivative of the absolute value (the conjugated complex sign); 0 at 0."""
     if not np.iscomplexobj(x):
         return np.sign(x)
     size = np.abs(x)
@@ -261,7 +261,7 @@ def direction(x):
 
 
 def vector_norm_bar(x, ord, axis, length, length_bar):
-    """Of a vector norm along one axis; `length` and its cotangent broadcast against x."""
+    """Cotangent for a vector norm along one axis; `length` and its cotangent broadcast against x."""
     if ord == 0:
         return np.zeros_like(x)
     if ord == 1:
@@ -273,7 +273,7 @@ def vector_norm_bar(x, ord, axis, length, length_bar):
 
 
 def matrix_norm_bar(x, ord, axis, length, length_bar):
-    """Of a norm of matrices that lie in two axes; `length` and its cotangent broadcast against x."""
+    """Cotangent for a norm of matrices in two axes; `length` and its cotangent broadcast against x."""
     one_of("ord", ord, ("nuc", 1, -1, 2, -2, np.inf, -np.inf))
     axes = axes_tuple(axis, np.ndim(x))
     if ord == 1 or ord == -1 or ord == np.inf or ord == -np.inf:

@@ -1,4 +1,4 @@
-"""Rules of element-wise functions, reductions, scans and what is made of them.
+"""Rules of element-wise functions, reductions, scans, statistics and polynomials.
 
 * `elementwise` - ufuncs, the operators of Python and their counterparts in `math`
 * `complex` - parts, conjugates and angles of complex numbers, `cmath`
@@ -9,5 +9,5 @@
 * `scans` - prefix sums, differences
 * `statistics` - covariances, histograms, counts
 * `polynomials` - polynomials as arrays of coefficients
-* `decompositions` - variants of calls that rules leave out, decomposed into other calls
+* `decompositions` - call variants that rules do not cover, decomposed into other calls
 """

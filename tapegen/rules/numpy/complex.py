@@ -1,4 +1,4 @@
-"""Parts, conjugates and angles of complex numbers, and the functions of `cmath`.
+"""Complex numbers: parts, conjugates and angles, and the functions of `cmath`.
 
 A function that is not holomorphic changes by the real part of `p * dz`, or by a map of `dz` that is linear in its real
 and imaginary parts; docs/complex.md says what cotangents and tangents are.
@@ -20,7 +20,7 @@ from tapegen.rules.registry import linear, partials, pullback
 
 @linear(np.real, real_part, in_="val", shapes=[(4,)], of_complex=True)
 def real(val, *, out_bar):
-    return out_bar  # complex by the compiler where its argument is
+    return out_bar  # the compiler makes it complex where the argument is
 
 
 @linear(np.imag, imaginary_part, in_="val", shapes=[(4,)], of_complex=True)

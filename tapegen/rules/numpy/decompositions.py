@@ -1,4 +1,4 @@
-"""Forms of NumPy's functions that their rules leave out, as Python that is written out in their place."""
+"""Decompositions: call variants of NumPy functions that their rules do not cover, as Python that is inlined."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tapegen.rules.helpers import axes_tuple, open_range, require, slice_axis, t
 
 
 def padded(array, pad_width, mode="constant", stat_length=None, end_values=0, constant_values=0):
-    """`np.pad` by what an array has at its ends: means, extremes, medians, straight lines to other values, or these."""
+    """`np.pad` with statistics of the array at its ends: means, extrema, medians; linear ramps or end values."""
     for axis in axes_tuple(None, np.ndim(array)):
         n = np.shape(array)[axis]
         before, after = pad_before(pad_width, axis), pad_after(pad_width, axis)
@@ -32,7 +32,7 @@ def padded(array, pad_width, mode="constant", stat_length=None, end_values=0, co
 
 
 def padded_odd(array, pad_width, mode):
-    """`np.pad(reflect_type="odd")`: turned about each end, so that slopes go on."""
+    """`np.pad(reflect_type="odd")`: reflected about each end value, so that slopes continue."""
     for axis in axes_tuple(None, np.ndim(array)):
         n = np.shape(array)[axis]
         period = 2 * n if mode == "symmetric" else max(2 * n - 2, 1)
@@ -40,7 +40,7 @@ def padded_odd(array, pad_width, mode):
         turns = place // period
         place = place - turns * period
         turned = place >= n
-        in_front = turned & (turns < 0)  # turned about the first row, the others about the last
+        in_front = turned & (turns < 0)  # reflected about the first row, the others about the last
         turns = turns + in_front
         rows = np.take(array, np.where(turned, period - place - (1 if mode == "symmetric" else 0), place), axis=axis)
         first, last = slice_axis(array, axis, 0, 1), slice_axis(array, axis, n - 1, n)
@@ -52,18 +52,18 @@ def padded_odd(array, pad_width, mode):
 
 
 def spread(edge, count, axis):
-    """A row of an array, as often as that."""
+    """A row of an array, repeated."""
     shape = (1,) * axis + (count,) + (1,) * (np.ndim(edge) - axis - 1)
     return edge * np.ones(shape, dtype=edge.dtype)
 
 
 def ramp(edge, count, axis, end):
-    """A straight line from a value, which is its first element, to what comes at the edge."""
+    """A linear ramp from a value, which is its first element, to the edge of the array."""
     return np.astype(open_range(count, axis, np.ndim(edge)) * ((edge - end) / max(count, 1)) + end, edge.dtype)
 
 
 def end_value(part, axis, mode):
-    """What a part of an array is padded with."""
+    """The padding value for a part of an array."""
     if mode == "mean":
         return np.mean(part, axis=axis, keepdims=True)
     if mode == "median":
@@ -74,7 +74,7 @@ def end_value(part, axis, mode):
 
 
 def differences(a, n=1, axis=-1, prepend=None, append=None):
-    """`np.diff` of an array with more values at its ends; one number stands for a row of them."""
+    """`np.diff` with `prepend` and `append`; a scalar is broadcast to a row."""
     parts = (a,)
     if prepend is not None:
         parts = (beside(prepend, a, axis), *parts)
@@ -84,20 +84,20 @@ def differences(a, n=1, axis=-1, prepend=None, append=None):
 
 
 def beside(value, a, axis):
-    """A number in the shape of one row of an array."""
+    """A scalar in the shape of one row of an array."""
     if np.ndim(value) > 0:
         return value
     return np.broadcast_to(value, np.shape(slice_axis(a, axis, 0, 1)))
 
 
 def instead_of_missing(x, nan=0.0, posinf=None, neginf=None):
-    """`np.nan_to_num` with numbers of the caller's own."""
+    """`np.nan_to_num` with replacement values of the caller."""
     found = np.where(np.isnan(x), nan, np.nan_to_num(x))
     if posinf is not None:
         found = np.where(np.isposinf(x), posinf, found)
     if neginf is not None:
         found = np.where(np.isneginf(x), neginf, found)
-    return np.positive(found) if np.ndim(x) == 0 else found  # a number, not an array without axes
+    return np.positive(found) if np.ndim(x) == 0 else found  # a scalar, not a zero-dimensional array
 
 
 def squared_length(z):
@@ -137,14 +137,14 @@ def nanstd_about(a, mean, axis=None, ddof=0, keepdims=False):
 
 
 def extreme_from(func, join, a, initial, axis=None, keepdims=False):
-    """`np.max(a, initial=...)`, also of no elements: their sum has the shape of what is reduced."""
+    """`np.max(a, initial=...)`, also of empty arrays: their sum has the shape of the result."""
     if np.size(a) == 0:
         return np.sum(a, axis=axis, keepdims=keepdims) + initial
     return join(func(a, axis=axis, keepdims=keepdims), initial)
 
 
 def matmul_along(a, b, axes):
-    """`np.matmul(axes=)`: the axes of the matrices in the operands, and in the result; those of vectors are one."""
+    """`np.matmul(axes=)`: the matrix axes of the operands and of the result; a vector has one."""
     if np.ndim(a) > 1:
         a = np.moveaxis(a, axes[0], (-2, -1))
     if np.ndim(b) > 1:
@@ -158,7 +158,7 @@ def matmul_along(a, b, axes):
 
 
 def spaced(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
-    """`np.linspace`, along another axis, with the step or of another dtype."""
+    """`np.linspace` along another axis, with `retstep` or another dtype."""
     found = np.linspace(start, stop, num, endpoint=endpoint)
     if axis != 0:
         found = np.moveaxis(found, 0, axis)
@@ -172,7 +172,7 @@ def spaced(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0
 
 
 def sparse_grid(*xi, indexing="xy"):
-    """`np.meshgrid(sparse=True)`: each along an axis of its own."""
+    """`np.meshgrid(sparse=True)`: each vector along its own axis."""
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
     grid = ()
@@ -183,13 +183,13 @@ def sparse_grid(*xi, indexing="xy"):
 
 
 def at_many(func, a, q, axis=None, *, method="linear", keepdims=False, weights=None):
-    """`np.quantile` and its like at a matrix of places."""
+    """`np.quantile` and the like with a matrix of quantiles."""
     found = func(a, np.ravel(q), axis, method=method, keepdims=keepdims, weights=weights)
     return np.reshape(found, np.shape(q) + np.shape(found)[1:])
 
 
 def in_rows(parts, dtype):
-    """`np.r_[...]`: numbers and arrays behind each other."""
+    """`np.r_[...]`: concatenated scalars and arrays."""
     made = ()
     for part in parts:
         made = (*made, np.array([part], dtype) if np.ndim(part) == 0 else part)
@@ -197,7 +197,7 @@ def in_rows(parts, dtype):
 
 
 def in_columns(parts, dtype):
-    """`np.c_[...]`: vectors as columns, beside each other."""
+    """`np.c_[...]`: vectors as adjacent columns."""
     made = ()
     for part in parts:
         require(np.ndim(part) <= 2, "np.c_ of arrays with more than two axes has no rule.", "Use np.concatenate.")

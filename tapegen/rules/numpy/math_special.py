@@ -1,6 +1,6 @@
 """Error function and gamma function of the standard library.
 
-`scipy` imports its part `special`, which takes long, where a program first needs it.
+`scipy.special`, whose import is slow, is imported when a program first needs it.
 """
 
 from __future__ import annotations

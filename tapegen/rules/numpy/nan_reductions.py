@@ -1,4 +1,4 @@
-"""Reductions and scans that pass over NaN: what is not a number has no derivative."""
+"""Reductions and scans that skip NaN: NaN elements have a zero derivative."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def nanstd(a, axis=None, dtype=None, *, ddof=0, correction=None, keepdims=False)
 def nanquantile(a, q, axis=None, *, method="linear", keepdims=False, weights=None):
     require(np.ndim(q) < 2, "quantiles have no rule for a q of more than one axis.", "Pass q.ravel(), and reshape.")
     rows = np.sort(lanes(a, axis), axis=0)  # NaN comes last
-    rows = np.concatenate((rows, np.full((1,) + np.shape(rows)[1:], np.nan, dtype=a.dtype)))  # of no elements it is all
+    rows = np.concatenate((rows, np.full((1,) + np.shape(rows)[1:], np.nan, dtype=a.dtype)))  # the only row if empty
     if weights is None:
         count = np.sum(np.logical_not(np.isnan(rows)), axis=0, dtype=np.result_type(a))
         found = at_quantiles(rows, q, count, method)

@@ -35,7 +35,7 @@ def poly(seq_of_zeros):
 
 
 def longer(p, q):
-    """Coefficients of a polynomial with zeros in front, so that it is not shorter than another one."""
+    """Coefficients of a polynomial with leading zeros, so that it is not shorter than another one."""
     p = flat(np.asarray(p))
     q = flat(np.asarray(q))
     return np.concatenate((np.zeros(max(0, np.size(q) - np.size(p)), dtype=p.dtype), p))
@@ -143,7 +143,7 @@ def roots_pushforward(p, *, out, p_dot):
 
 
 def powers_of(out, count):
-    """What the coefficients are multiplied by, for each root."""
+    """The powers of each root that multiply the coefficients."""
     return np.expand_dims(out, 1) ** np.arange(count, dtype=np.real(out).dtype)[::-1]
 
 

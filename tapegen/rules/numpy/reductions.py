@@ -1,4 +1,4 @@
-"""Reductions: sums, means, products, the largest and the smallest."""
+"""Reductions: sums, means, variances, products, extrema."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
 
 
 def degrees_of_freedom(a, axis, ddof, correction):
-    """What a variance divides by; `correction` is the newer name of `ddof`."""
+    """The divisor of a variance; `correction` is the newer name of `ddof`."""
     return count_along(a, axis) - (ddof if correction is None else correction)
 
 
@@ -90,7 +90,7 @@ def std_pushforward(a, axis=None, dtype=None, *, ddof=0, correction=None, keepdi
 
 
 def product_of_others(x, axis):
-    """Along an axis, for each element the product of all others: exact also among zeros."""
+    """For each element along an axis the product of all others, exact also with zeros."""
     one = np.ones_like(slice_axis(x, axis, 0, 1))
     before = np.concatenate((one, np.cumprod(slice_axis(x, axis, 0, -1), axis=axis)), axis=axis)
     after = np.concatenate((one, np.cumprod(slice_axis(reverse_axis(x, axis), axis, 0, -1), axis=axis)), axis=axis)

@@ -1,4 +1,4 @@
-"""Scans along an axis, differences and what is made of them."""
+"""Scans (prefix sums and products) along an axis, differences and gradients."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def one_along(x, axis):
 
 
 def scanned_axis(axis, rank):
-    """The axis that a scan of the array API runs along; a number becomes a vector."""
+    """The axis that a scan of the array API runs along; a scalar becomes a vector."""
     if axis is None:
         require(rank <= 1, "this scan needs an axis for arrays of more than one.", "Pass axis=.")
         return 0

@@ -1,4 +1,4 @@
-"""Covariances, histograms and counts."""
+"""Statistics: covariances, histograms and counts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def corrcoef(x, y=None, rowvar=True):
 
 
 def observations(m, y, rowvar):
-    """One variable in each row."""
+    """Observations with one variable in each row."""
     rows = as_rows(m, rowvar)
     if y is None:
         return rows
@@ -82,7 +82,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
 
 
 def bin_edges(a, bins, span):
-    """The edges of bins of equal width between the extremes, or those that are given."""
+    """The edges of bins of equal width between the extrema, or the given edges."""
     require(not isinstance(bins, str), "np.histogram with an estimated number of bins has no rule.", "Give the number.")
     if np.ndim(bins) > 0:
         return np.asarray(bins)

@@ -1,4 +1,4 @@
-"""Functions of `math` and `cmath` that no ufunc computes: their derivatives, and their texts for compiled code."""
+"""Functions of `math` and `cmath` without a ufunc: their derivatives, and their templates for compiled code."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def fsum_text(seq):
             y = parts[count]
             high = x + y
             low = y - (high - x)
-        # half way between two numbers, what is left decides
+        # a tie between two floats: the remaining parts decide
         if count > 0 and ((low < 0.0 and parts[count - 1] < 0.0) or (low > 0.0 and parts[count - 1] > 0.0)):
             y = low * 2.0
             x = high + y

@@ -1,6 +1,6 @@
-"""Curves through points (`scipy.interpolate`): with respect to the points, and to where they are evaluated.
+"""Interpolation (`scipy.interpolate`), differentiable by data points and evaluation points.
 
-The curves are made here by the formulas of scipy; those that were made outside of a program are evaluated as they are.
+Interpolants made in a program use the formulas of scipy; those made outside of a program are evaluated as they are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def floats(x):
 
 
 def in_place(values, points, axis):
-    """The axes of the points where the axis of the curve was; they come first in `values`."""
+    """Move the axes of the evaluation points, which come first in `values`, to the axis of the interpolant."""
     if axis == 0 or np.ndim(points) == 0:
         return values
     first = tuple(range(np.ndim(points)))
@@ -25,7 +25,7 @@ def in_place(values, points, axis):
 
 
 def along(row, rank):
-    """A row as the first axis of an array."""
+    """A vector along the first axis of an array."""
     return np.reshape(row, (-1, *(1,) * (rank - 1)))
 
 
@@ -35,14 +35,14 @@ def fall_outside(x, points):
 
 # ---- piecewise polynomials -------------------------------------------------------------------------------------------
 
-# where versions of scipy keep the coefficients and the breakpoints of a curve
+# attributes in which versions of scipy store coefficients and breakpoints
 _CURVE = interpolate.PPoly([[0.0]], [0.0, 1.0])
 _DELEGATES = hasattr(_CURVE, "_delegate_to")
 _C, _X = ("_c", "_x") if hasattr(_CURVE, "_c") else ("c", "x")
 
 
 def held(curve):
-    """What holds the arrays of a curve."""
+    """The object that holds the arrays of an interpolant."""
     return curve._delegate_to if _DELEGATES else curve
 
 
@@ -217,7 +217,7 @@ def spline_slopes(x, y, start, end):
 
 
 class Line:
-    """A curve of `interp1d` made in a program; `outside` is None (it goes on), () (an error) or two values."""
+    """A curve of `interp1d` made in a program; `outside` is None (extrapolate), () (an error) or two values."""
 
     __tapegen_inside__ = "a scipy.interpolate.interp1d"
 
@@ -348,7 +348,7 @@ def coordinates(xi, count):
 
 
 def grid_at(grid, values, method, xi, bounds_error, fill_value):
-    """Products of linear functions between the points of a grid, or the values of the nearest points."""
+    """Multilinear interpolation between the points of a grid, or nearest-neighbour values."""
     one_of("method", method, ("linear", "nearest"))
     rows, shape = coordinates(xi, len(grid))
     outside = np.zeros(np.shape(rows)[0], dtype=np.bool_)
@@ -376,7 +376,7 @@ def grid_at(grid, values, method, xi, bounds_error, fill_value):
 
 
 def blended(values, indices, shares, chosen, weight, trailing):
-    """The sum over the corners of each cell: the first axes of a corner are chosen, the others are still open."""
+    """The weighted sum over the corners of each cell, by recursion over the axes."""
     if len(chosen) == len(indices):
         return values[chosen] * along(weight, 1 + trailing)
     k = indices[len(chosen)]

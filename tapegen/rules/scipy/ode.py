@@ -1,8 +1,8 @@
-"""Equations of motion (`integrate.odeint`, `integrate.solve_ivp`).
+"""Ordinary differential equations (`integrate.odeint`, `integrate.solve_ivp`).
 
-Of explicit Runge-Kutta methods (`solve_ivp`) the steps that scipy has accepted are made once more, as a loop: its
-derivative is exactly that of what is computed.  `odeint` chooses orders and steps in ways that cannot be repeated; its
-derivative solves the equations of its sensitivities, forwards or backwards, to the same tolerance.
+For explicit Runge-Kutta methods (`solve_ivp`) a loop repeats the steps that scipy has accepted, and its derivative is
+exact for the computed values (discrete adjoint).  `odeint` chooses orders and steps in ways that cannot be repeated;
+its derivative solves the forward sensitivity or adjoint equations to the same tolerance.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def state_of(y0):
 
 @primitive(lambda function, floats, others, y0, t, options: Array("float64", 2))
 def trajectory(function, floats, others, y0, t, options):
-    """What `integrate.odeint` finds."""
+    """The trajectory that `integrate.odeint` computes."""
     rtol, atol, tcrit, h0, hmax, hmin, mxstep = options
 
     def slope(y, s):
@@ -148,7 +148,7 @@ _METHODS = {"RK23": integrate.RK23, "RK45": integrate.RK45, "DOP853": integrate.
 
 @primitive(lambda function, floats, others, start, end, y0, method, options: Array("float64", 1))
 def accepted_times(function, floats, others, start, end, y0, method, options):
-    """Where the steps that `integrate.solve_ivp` accepts begin and end."""
+    """The times at which the accepted steps of `integrate.solve_ivp` begin and end."""
     rtol, atol, first_step, max_step = options
 
     def slope(t, y):
@@ -161,7 +161,7 @@ def accepted_times(function, floats, others, start, end, y0, method, options):
 
 @primitive(lambda method: Array("float64", 2))
 def stage_weights(method):
-    """Row s says how slopes make stage s; the row after the last stage makes the next state."""
+    """The Butcher tableau: row s has the weights of slopes for stage s; the last row gives the next state."""
     weights = _METHODS[method].A
     stages = _METHODS[method].n_stages
     rows = np.zeros((stages + 1, stages))
@@ -172,13 +172,13 @@ def stage_weights(method):
 
 @primitive(lambda method: Array("float64", 1))
 def stage_times(method):
-    """When in a step each stage is, and the end of the step."""
+    """The time of each stage within a step, and the end of the step."""
     return np.append(_METHODS[method].C, 1.0)
 
 
 @primitive(lambda method: Array("float64", 2))
 def between(method):
-    """The polynomials between two steps, as weights of slopes."""
+    """The dense output polynomials of a step, as weights of slopes."""
     return _METHODS[method].P
 
 
@@ -223,7 +223,7 @@ def solve_ivp(
     times = np.copy(accepted_times(function, floats, others, start, end, state, method, options))
     last = np.size(times) - 1
     success = times[last] == end
-    times[0] = start  # the ends move with the span, the times between them are as they are
+    times[0] = start  # the ends depend on the span, the times between them are constants
     if success:
         times[last] = end
     points = None if t_eval is None else np.asarray(t_eval, dtype=np.float64)

@@ -1,7 +1,7 @@
-"""Roots, fixed points and minima (`scipy.optimize`): scipy finds them, the implicit function theorem derives them.
+"""Roots, fixed points and minima (`scipy.optimize`), differentiated by the implicit function theorem.
 
-Derivatives are those of the solution with respect to what the function reads of the program around it, and to `args`.
-The start has none: where a solver begins decides which solution it finds, and that does not change nearby.
+Derivatives are those of the solution with respect to free variables of the function and `args`.  The start has none: it
+selects the solution, which is locally constant.
 """
 
 from __future__ import annotations
@@ -145,11 +145,11 @@ def minimize(
 
 _RTOL = 4.0 * float(np.finfo(np.float64).eps)  # of brentq and bisect
 
-# ---- numbers ---------------------------------------------------------------------------------------------------------
+# ---- scalars ---------------------------------------------------------------------------------------------------------
 
 
 def number_found(run, kind, func, args, start, options, fprime=None):
-    """A number that a solver finds."""
+    """A scalar that a solver finds."""
     start = stop_gradient(np.float64(start))
 
     def values(x):

@@ -1,4 +1,4 @@
-"""Integrals of samples and of functions (`scipy.integrate`); equations of motion are in `scipy_motion`."""
+"""Quadrature: integrals of samples and of functions (`scipy.integrate`); differential equations are in `ode`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tapegen.rules.registry import expands, pullback
 
 @expands(integrate.trapezoid, shapes=[(5,), lambda rng: np.linspace(0.0, 2.0, 5) ** 2])
 def trapezoid(y, x=None, dx=1.0, axis=-1):
-    if x is not None and np.ndim(x) < np.ndim(y) and np.ndim(x) != 1:  # one number stands for all points
+    if x is not None and np.ndim(x) < np.ndim(y) and np.ndim(x) != 1:  # one value for all points
         x = np.broadcast_to(x, np.shape(y))
     return np.trapezoid(y, x, dx, axis)
 
@@ -76,7 +76,7 @@ def evenly_spaced(lines, dx):
 
 
 def in_twos(lines, count):
-    """The first `2 * count` elements of the last axis, two by two."""
+    """The first `2 * count` elements of the last axis, in pairs."""
     return np.reshape(lines[..., : 2 * count], (*np.shape(lines)[:-1], count, 2))
 
 
@@ -85,7 +85,7 @@ def in_twos(lines, count):
 
 @primitive(lambda function, floats, others, low, high, options: TupleOf((FLOAT, FLOAT)))
 def integral(function, floats, others, low, high, options):
-    """The integral of a number, and what `integrate.quad` says of its error."""
+    """The integral of a scalar function, and the error estimate of `integrate.quad`."""
     epsabs, epsrel, limit, points = options
 
     def value(x):
@@ -119,7 +119,7 @@ def integral_pushforward(function, floats, others, low, high, options, *, floats
 
 
 def end_value(function, floats, others, x):
-    """The value at an end; one at infinity does not move."""
+    """The integrand at a limit; 0 for an infinite one, which does not move."""
     if np.isfinite(x):
         value = function(x, *floats, *others)
     else:
@@ -169,7 +169,7 @@ def type_of_integral(function, floats, others, low, high, rank, options):
 
 @primitive(type_of_integral)
 def array_integral(function, floats, others, low, high, rank, options):
-    """The integral of an array of the given rank, and what `integrate.quad_vec` says of its error."""
+    """The integral of an array of the given rank, and the error estimate of `integrate.quad_vec`."""
     epsabs, epsrel, limit, points = options
 
     def value(x):

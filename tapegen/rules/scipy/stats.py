@@ -1,4 +1,4 @@
-"""Log densities of `scipy.stats`, and the distribution functions that are elementary.
+"""Log densities of `scipy.stats`, and elementary distribution functions.
 
 Outside of the support the logarithm is minus infinity, and its derivative is 0.
 """

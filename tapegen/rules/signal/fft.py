@@ -1,6 +1,6 @@
-"""Fourier transforms.
+"""Fourier transforms of `numpy.fft`.
 
-A transform is a symmetric matrix, so it is its own transpose; those of real signals keep half of it.
+A transform is a symmetric matrix, so it is its own transpose; transforms of real signals keep half of the spectrum.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def ihfft(a, n=None, axis=-1, norm=None):
 
 @compile_time
 def opposite(norm):
-    """What scales the transform as `norm` does its inverse."""
+    """The normalization of the transform that corresponds to `norm` for the inverse."""
     return {None: "forward", "backward": "forward", "forward": "backward"}.get(norm, norm)
 
 
 def of_size(x, a, n, axis):
-    """`x` cut or filled up with zeros to the size of `a`, which was cut or filled up to `n`."""
+    """`x` truncated or zero-padded to the size of `a`, which was truncated or padded to `n`."""
     if n is None:
         return x
     filled = np.zeros(np.shape(a), dtype=x.dtype)
@@ -134,7 +134,7 @@ def transformed_axes(axes, s, rank):
 
 
 def size_along(s, k):
-    """The size that the k-th axis is cut or filled up to; None for its own."""
+    """The size to which the k-th axis is truncated or padded; None for its own."""
     if s is None:
         return None
     return s[k]

@@ -1,4 +1,4 @@
-"""Cosine and sine transforms (`scipy.fft`): linear, so that the derivative backwards is the transpose."""
+"""Cosine and sine transforms (`scipy.fft`): linear, so that the pullback is the transpose."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def sine_bar(bar, x, type, n, axis, norm):
 
 
 def ends_times(x, axis, first, last):
-    """An array whose first and last elements along an axis are multiplied."""
+    """An array whose first and last elements along an axis are scaled."""
     n = np.shape(x)[axis]
     place = np.expand_dims(np.arange(n), trailing_axes(axis, np.ndim(x)))
     if first != 1.0:
@@ -91,7 +91,7 @@ def ends_times(x, axis, first, last):
 
 
 def restored(bar, x, n, axis):
-    """The cotangent of an array that was cut, or continued by zeros, to n points."""
+    """The cotangent of an array that was truncated or zero-padded to n points."""
     if n is None:
         return bar
     whole = np.zeros_like(x)

@@ -1,4 +1,4 @@
-"""Cosine and sine transforms of `scipy.fft` for compiled code, by Fourier transforms of twice as many points.
+"""Templates of cosine and sine transforms (`scipy.fft`) for compiled code: Fourier transforms of twice the length.
 
 With w = exp(-i pi / 2N) the sum over n of x[n] cos(pi k (2n + 1) / 2N) is the real part of w**k times the k-th of 2N
 points of the Fourier transform of x; the other types follow in the same way, sines by the imaginary part.
@@ -63,7 +63,7 @@ def idstn_text(x, type=2, s=None, axes=None, norm=None):
 
 
 def with_points(x, n, axis):
-    """The floats of an array with the axis last, cut or filled up with zeros to n points."""
+    """The floats of an array with the axis last, truncated or zero-padded to n points."""
     line = 1.0 * np.moveaxis(x, axis, -1)
     if n is None:
         return line
@@ -128,7 +128,7 @@ def phases(n, step, first):
 
 
 def scaled(y, norm, points, x):
-    """A transform divided as `norm` says, in the precision of x."""
+    """A transform normalized by `norm`, in the precision of x."""
     if norm == "forward":
         y = y / points
     elif norm == "ortho":

@@ -1,4 +1,4 @@
-"""Fourier transforms of `scipy.fft`: derivatives as those of `np.fft`, values of scipy's own."""
+"""Fourier transforms of `scipy.fft`: derivatives as in `fft`, values computed by scipy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters of images (`scipy.ndimage`): sums of shifted views of an array that goes on beyond its edges."""
+"""Image filters (`scipy.ndimage`): sums of shifted views of an array that is padded at its boundaries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ refused(
 
 @compile_time
 def edge_of(mode, output, dtype):
-    """How an array goes on beyond its edges."""
+    """The boundary mode."""
     require(output is None, "a filter that writes into output= has no rule.", "Take the result.")
     require(dtype.kind == "f", "filters have a rule for arrays of floats.", "Convert the array: x.astype(float).")
     require(isinstance(mode, str), "a filter with a mode for each axis has no rule.", "Filter along each axis.")
@@ -68,7 +68,7 @@ def convolve1d(input, weights, axis=-1, output=None, mode="reflect", cval=0.0, o
 
 
 def weighted(x, weights, axis, edge, value, origin):
-    """The sum over k of `weights[k]` times the elements k places further."""
+    """The sum over k of `weights[k]` times the elements shifted by k."""
     size = np.size(weights)
     before = size // 2 + origin
     longer = continued(x, axis, before, size - 1 - before, edge, value)
@@ -207,10 +207,10 @@ def gaussian_filter(
 
 
 def gaussian_along(x, sigma, axis, order, edge, value, truncate, radius):
-    """Bell curves that are cut off and then have the sum 1, or their derivatives."""
+    """Truncated Gaussian weights, normalized to the sum 1, or their derivatives."""
     reach = int(truncate * sigma + 0.5) if radius is None else radius
     place = 1.0 * np.arange(-reach, reach + 1)
-    sigma = np.maximum(sigma, 1e-15)  # of 0 nothing is smoothed
+    sigma = np.maximum(sigma, 1e-15)  # 0: no smoothing
     bell = np.exp(-0.5 * (place / sigma) ** 2)
     bell = bell / np.sum(bell)
     if order == 1:
@@ -287,12 +287,12 @@ def difference_and_smooth(x, axis, weight, edge, value):
 
 
 def around(x, axis, edge, value):
-    """What stands before each element, the element, and what stands after it."""
+    """The previous element, the element, and the next element."""
     longer = continued(x, axis, 1, 1, edge, value)
     return slice_axis(longer, axis, None, -2), x, slice_axis(longer, axis, 2, None)
 
 
-# ---- between the elements ------------------------------------------------------------------------------------------
+# ---- interpolation -------------------------------------------------------------------------------------------------
 
 
 @expands(ndimage.map_coordinates, shapes=[(4, 5), lambda rng: rng.uniform(0.1, 2.9, (2, 6)), fixed(None), fixed(1)])

@@ -46,7 +46,7 @@ def correlate2d(in1, in2, mode="full", boundary="fill", fillvalue=0):
 
 
 def full_convolution(x, window):
-    """The sum of the products of all pairs of elements whose places have the same sum."""
+    """The full convolution: sums of products over pairs of elements whose indices have the same sum."""
     require(np.ndim(x) == np.ndim(window), "convolutions are of arrays of equal rank.", "Add axes of size 1.")
     if np.ndim(x) == 1:
         return np.convolve(x, window)
@@ -113,7 +113,7 @@ def sosfilt(sos, x, axis=-1, zi=None):
 
 
 def filtered(b, a, x, start):
-    """`a[0] y[n] = sum b[k] x[n - k] - sum a[k] y[n - k]`, and what the filter held before."""
+    """`a[0] y[n] = sum b[k] x[n - k] - sum a[k] y[n - k]`, and the initial state of the filter."""
     n = np.shape(x)[0]
     y = (b[0] / a[0]) * x
     for k in range(1, min(np.size(b), n)):
@@ -128,7 +128,7 @@ def filtered(b, a, x, start):
 
 
 def left_behind(b, a, x, y, start):
-    """What the filter holds after the last element."""
+    """The final state of the filter."""
     n = np.shape(x)[0]
     held = np.zeros_like(start)
     for i in range(np.shape(start)[0]):

@@ -1,4 +1,4 @@
-"""Spectra of windows of a signal (`scipy.signal`): short-time transforms and averages of periodograms."""
+"""Spectral estimation (`scipy.signal`): short-time Fourier transforms and averaged periodograms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COSINES: dict[str, tuple[float, ...]] = {
 
 @compile_time
 def cosines_of(window):
-    """The terms of a window by its name; other windows have no text."""
+    """The cosine terms of a window by its name; other windows have no template."""
     known = isinstance(window, str) and window in _COSINES
     require(known, "of windows, sums of cosines alone have one.")
     return _COSINES[window]
@@ -108,7 +108,7 @@ def istft(
 
 @compile_time
 def place_of_time(time_axis, freq_axis, rank):
-    """Where the axis of time is when that of frequencies is gone."""
+    """The position of the time axis after removal of the frequency axis."""
     time, frequency = time_axis % rank, freq_axis % rank
     return time - (frequency < time)
 
@@ -163,7 +163,7 @@ def spectra_of(line, length, options, onesided, like):
 
 
 def density(own, fs, points, scaling, onesided):
-    """What squares of spectra are multiplied by; of one side all count twice but the first and a last of its own."""
+    """The scale of squared spectra; in one-sided ones all count twice except the zero and Nyquist frequencies."""
     one_of("scaling", scaling, ("density", "spectrum"))
     if scaling == "density":
         scale = 1.0 / (np.abs(fs) * np.sum(np.real(np.conj(own) * own)))
@@ -176,7 +176,7 @@ def density(own, fs, points, scaling, onesided):
 
 
 def averaged(power, average):
-    """Over the windows; a median is divided by what it is of noise."""
+    """The average over windows; a median is divided by its bias for noise."""
     one_of("average", average, ("mean", "median"))
     if average == "mean":
         return np.mean(power, axis=-2)
@@ -184,11 +184,11 @@ def averaged(power, average):
     return np.median(power, axis=-2) / in_precision_of(1.0 + np.sum(1.0 / (k + 1.0) - 1.0 / k), power)
 
 
-# ---- what they have in common --------------------------------------------------------------------------------------
+# ---- common helpers ------------------------------------------------------------------------------------------------
 
 
 def window_size(window, nperseg, length):
-    """How long the windows are: a window by its name is as long as the signal at most."""
+    """The window length: a window given by name is at most as long as the signal."""
     if isinstance(window, (str, tuple)):
         return min(256 if nperseg is None else nperseg, length)
     return np.size(window)
@@ -237,7 +237,7 @@ def windowed_spectra(line, own, size, step, points, detrend, onesided):
 
 
 def frequencies(points, fs, onesided):
-    """Those of the spectra."""
+    """The frequencies of the spectra."""
     if onesided:
         return np.fft.rfftfreq(points, 1.0 / fs)
     return np.fft.fftfreq(points, 1.0 / fs)

@@ -1,4 +1,4 @@
-"""Arrays continued over their edges, and views of them that are shifted: what filters and convolutions are made of."""
+"""Stencils: boundary padding and shifted views, the building blocks of filters and convolutions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tapegen.rules.helpers import axes_tuple, one_of, slice_axis
 
 
 def continued(x: Any, axis: int, before: Any, after: Any, edge: str, value: Any) -> Any:
-    """An array with more elements along one axis, before and after those that it has.
+    """An array padded along one axis, before and after.
 
-    `edge` says which: "reflect" (d c b a | a b c d | d c b a), "mirror" (d c b | a b c d | c b a), "nearest", "wrap" or
-    "constant" (the value).
+    `edge` is the boundary mode: "reflect" (d c b a | a b c d | d c b a), "mirror" (d c b | a b c d | c b a), "nearest",
+    "wrap" or "constant" (the value).
     """
     axis = axis % np.ndim(x)
     if edge == "constant":
@@ -24,7 +24,7 @@ def continued(x: Any, axis: int, before: Any, after: Any, edge: str, value: Any)
 
 
 def places_beyond(n: Any, before: Any, after: Any, edge: str) -> Any:
-    """Where the elements of a continued axis come from."""
+    """The source indices of the elements of a padded axis."""
     one_of("mode", edge, ("reflect", "mirror", "wrap", "nearest"))
     place = np.arange(-before, n + after)
     if edge == "reflect":
@@ -40,7 +40,7 @@ def places_beyond(n: Any, before: Any, after: Any, edge: str) -> Any:
 
 
 def shifted(x: Any, k: Any, window: Any, like: Any) -> Any:
-    """The view of `x` with the shape of `like` that starts where element k of `window` is, all laid on one corner."""
+    """The view of `x` with the shape of `like`, shifted by the position of element k of `window`."""
     step = np.size(window)
     for axis in axes_tuple(None, np.ndim(x)):
         step = step // np.shape(window)[axis]

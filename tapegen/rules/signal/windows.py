@@ -1,4 +1,4 @@
-"""Windows: weights that fall off towards both ends."""
+"""Window functions: weights that fall off towards both ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tapegen.rules.registry import expands, fixed
 
 
 def places(M):
-    """From -1 to 1 in M steps; the middle if there is one alone."""
+    """M points from -1 to 1; 0 for a single point."""
     return (2.0 * np.arange(M) - (M - 1)) / max(M - 1, 1)
 
 
