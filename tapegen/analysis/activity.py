@@ -20,7 +20,7 @@ from tapegen.rules.registry import rule_of
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Facts of `activity_of`; `sources`: for each floating value what flows into it in one step."""
+    """Facts of `activity_of`; `sources`: for each floating value, the values it directly depends on."""
 
     varied: frozenset[Var]
     useful: frozenset[Var]

@@ -222,7 +222,7 @@ CHANGING = DRAWS | MAKERS | {pop, twin, draw_as}
 
 
 def changes(func: Any) -> bool:
-    """Whether a call has side effects: it runs exactly once, where it stands, and is never recomputed."""
+    """Whether a call has side effects: it runs exactly once, in program order, and is never recomputed."""
     return isinstance(func, Hashable) and func in CHANGING
 
 

@@ -237,7 +237,7 @@ def _inline(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any])
             cx.state.vars.pop((frame, name), None)
     for leaf in leaves_of(result):
         if isinstance(leaf, Leaf) and isinstance(leaf.expr, Var) and leaf.expr.name.startswith("result#"):
-            cx.titles.setdefault(leaf.expr, TEMPORARY)  # the caller may have a better name
+            cx.titles.setdefault(leaf.expr, TEMPORARY)  # the caller may give a better name
     return result
 
 

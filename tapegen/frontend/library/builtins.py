@@ -287,7 +287,7 @@ def _quantified(func: Any, combine: Any, library: Any) -> None:
 _quantified(all, intrinsics.and_, np.all)
 _quantified(any, intrinsics.or_, np.any)
 
-# ---- types and identity ---------------------------------------------------------------------------------------------
+# ---- types and identity --------------------------------------------------------------------------------------------
 
 
 def class_of(cx: Context, value: Any) -> type:

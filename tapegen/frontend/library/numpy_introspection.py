@@ -393,7 +393,7 @@ def _hypot(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return call_value(cx, StaticValue(math.dist), [tuple_of(args), origin], {}, hint)
 
 
-# ---- gradient modifiers ---------------------------------------------------------------------------------------------
+# ---- gradient modifiers --------------------------------------------------------------------------------------------
 
 
 def _on_leaves(func: Any) -> None:

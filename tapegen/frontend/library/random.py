@@ -165,7 +165,7 @@ def _emit(cx: Context, func: Any, bound: inspect.BoundArguments, type_: Type, hi
 for _func in intrinsics.DRAWS:
     handles(_func, takes=PASSED_ON)(functools.partial(_draw, _func))
 
-# ---- NumPy's global generator -------------------------------------------------------------------------------------
+# ---- NumPy's global generator --------------------------------------------------------------------------------------
 
 
 _KEPT: np.random.RandomState = np.random.mtrand._rand

@@ -199,7 +199,7 @@ def _coalesced(body: Block, firsts: set[Stmt], single: set[Var]) -> Block:
     return tuple(out)
 
 
-# ---- dead code ------------ ----------------------------------------------------------------------------------------
+# ---- dead code -------------------------------------------------------------------------------------------------------
 
 
 def _without_dead(body: Block, results: Sequence[Expr], sweep: Comment | None) -> Block:

@@ -20,7 +20,7 @@ from tapegen.frontend.source.locate import Located
 from tapegen.frontend.source.syntax_tree import blocks_of
 
 _ITSELF = frozenset({"bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"})
-"""Classes of which a pattern with one part (`float(x)`) means the object itself."""
+"""Classes for which a pattern with one positional part (`float(x)`) matches the object itself."""
 
 
 def rewritten_definition(located: Located, *, manager: bool = False) -> Located:

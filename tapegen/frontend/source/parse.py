@@ -253,7 +253,7 @@ def _text(located: Located) -> str:
 
 
 def _def_header(node: gast.FunctionDef, located: Located) -> Span:
-    """From `def` to the colon behind the parameters and annotations, of which the tree keeps nothing."""
+    """The span from `def` to the colon after parameters and annotations, whose positions the tree lacks."""
     lines = iter(located.lines[node.lineno - 1 :])
     depth = 0
     for token in tokenize.generate_tokens(lambda: next(lines, "")):
@@ -267,7 +267,7 @@ def _def_header(node: gast.FunctionDef, located: Located) -> Span:
 
 
 def _header(node: gast.AST, located: Located) -> Span:
-    """From the first word of a compound statement to its colon."""
+    """The span from the first keyword of a compound statement to its colon."""
     parts = [part for part in gast.iter_child_nodes(node) if not isinstance(part, gast.stmt)]
     line, column = max((part.end_lineno, part.end_col_offset) for part in parts)
     while True:  # between the last part and the colon there are only brackets, commas and comments

@@ -33,7 +33,7 @@ def sum_of(items: Any, start: Any = 0) -> Any:
 
 
 def compensated_sum_of(items: Any, start: Any = 0) -> Any:
-    """`sum(items)` where Python carries along what additions of its floats lose."""
+    """`sum(items)` where Python compensates the rounding errors of float additions."""
     total = start
     lost = 0
     for k, item in enumerate(items):
@@ -45,14 +45,14 @@ def compensated_sum_of(items: Any, start: Any = 0) -> Any:
 
 
 def with_item(total: Any, lost: Any, item: Any) -> Any:
-    """A sum with one more item, and what its additions have lost (Neumaier, ZAMM 54, 1974)."""
+    """A sum with one more item, and its accumulated rounding error (Neumaier, ZAMM 54, 1974)."""
     following = total + item
     if are_floats(item, following):
         if abs(total) >= abs(item):
             lost += (total - following) + item
         else:
             lost += (item - following) + total
-    elif are_floats(total) and not are_floats(following):  # of NumPy from here on
+    elif are_floats(total) and not are_floats(following):  # the sum is a NumPy float from here on
         following = with_lost(total, lost) + item
         lost = 0
     return following, lost
@@ -64,7 +64,7 @@ def are_floats(*values: Any) -> bool:
 
 
 def with_lost(total: Any, lost: Any) -> Any:
-    """A sum with what its additions have lost, which has no derivative."""
+    """A sum corrected by its rounding error, which has no derivative."""
     if are_floats(lost) and lost != 0.0 and math.isfinite(lost):
         return total + stop_gradient(lost)
     return total
@@ -108,7 +108,7 @@ def unless_empty(items: Any, default: Any, find: Any) -> Any:
 
 
 def inverse_modulo(base: int, modulus: int) -> int:
-    """What `base` is multiplied with to leave the remainder 1, by Euclid's algorithm (Knuth, TAOCP 2, 4.5.2)."""
+    """The modular inverse of `base`, by Euclid's extended algorithm (Knuth, TAOCP 2, 4.5.2)."""
     divisor, rest = base % modulus, modulus
     inverse, following = 1, 0
     while rest != 0:
@@ -170,7 +170,7 @@ def put_in_order(items: Any, key: Any, reverse: bool) -> None:
 
 
 def positions_in_order(keys: Any, reverse: bool) -> Any:
-    """Where the items of an ordered list come from: runs are merged, and equals keep their order as in Python."""
+    """The sorting permutation of a list, by a stable merge sort as in Python."""
     order = np.arange(len(keys))
     merged = np.arange(len(keys))
     width = 1
@@ -218,7 +218,7 @@ def copied(items: Any) -> Any:
 
 
 def joined(items: Any, more: Any) -> Any:
-    """`items + more` of lists of which one grows."""
+    """`items + more`, where one list is a growing list."""
     made = []
     for item in items:
         made.append(item)

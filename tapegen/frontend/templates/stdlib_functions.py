@@ -12,7 +12,7 @@ import numpy as np
 
 
 def choices(size: int, count: int) -> int:
-    """How many `itertools.combinations` there are."""
+    """The number of `itertools.combinations`."""
     number = 1
     for k in range(count):
         number = number * (size - k) // (k + 1)
@@ -20,12 +20,12 @@ def choices(size: int, count: int) -> int:
 
 
 def repeated_choices(size: int, count: int) -> int:
-    """How many `itertools.combinations_with_replacement` there are."""
+    """The number of `itertools.combinations_with_replacement`."""
     return choices(size + count - 1, count)
 
 
 def arrangements(size: int, count: int) -> int:
-    """How many `itertools.permutations` there are."""
+    """The number of `itertools.permutations`."""
     number = 1
     for k in range(count):
         number = number * (size - k)
@@ -188,7 +188,7 @@ def made_a_heap(items: Any) -> None:
 
 
 def rise_in_heap(heap: Any, start: Any, place: Any) -> None:
-    """Move an item towards the front of a heap, past what is greater."""
+    """Move an item towards the front of a heap, past greater items."""
     item = heap[place]
     while place > start and item < heap[(place - 1) // 2]:
         heap[place] = heap[(place - 1) // 2]
@@ -197,7 +197,7 @@ def rise_in_heap(heap: Any, start: Any, place: Any) -> None:
 
 
 def sink_in_heap(heap: Any, start: Any) -> None:
-    """Move an item to where nothing follows it in a heap, then back to its place, as `heapq` does."""
+    """Move an item down to a leaf of a heap, then up to its position, as `heapq` does."""
     place = start
     item = heap[place]
     child = 2 * place + 1

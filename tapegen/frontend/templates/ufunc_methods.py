@@ -27,7 +27,7 @@ def scanned(ufunc: Any, a: Any, axis: Any = 0) -> Any:
 
 
 def stretch(indices: Any, k: Any, size: Any) -> Any:
-    """Where the k-th reduction of `reduceat` begins, and where the next one does."""
+    """The start index of the k-th reduction of `reduceat`, and that of the next one."""
     if indices[k] < 0:
         raise IndexError("reduceat: an index is out of bounds")
     return indices[k], indices[k + 1] if k + 1 < np.size(indices) else size
@@ -61,12 +61,12 @@ def folded_between(ufunc: Any, a: Any, indices: Any, axis: Any = 0) -> Any:
 
 
 def numbered(a: Any) -> Any:
-    """The number of each element of an array, in the order of C."""
+    """The flat index of each element of an array, in C order."""
     return np.reshape(np.arange(np.size(a)), np.shape(a))
 
 
 def place_of(a: Any, number: Any) -> Any:
-    """The index of an element that is numbered like this."""
+    """The index of the element with this flat index."""
     if np.ndim(a) == 1:
         return (number,)
     place: Any = ()

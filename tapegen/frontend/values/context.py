@@ -20,7 +20,7 @@ from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Assign, Call, Comment, Const, Effect, Expr, Load, Raise, Slice, Store, Tuple, Var
 from tapegen.ir.types import Array, Type, is_floating
 
-# ---- open blocks ---------------------------------------------------------------------------------------------------
+# ---- open blocks -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False, slots=True)

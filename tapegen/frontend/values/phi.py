@@ -454,7 +454,7 @@ def number_exprs(cx: Context, value: Any) -> list[Expr]:
     return []
 
 
-# ---- comparing templates -------------------------------------------------------------------------------------------
+# ---- comparing templates ---------------------------------------------------------------------------------------------
 
 
 def _called(base: str) -> str:
@@ -463,7 +463,7 @@ def _called(base: str) -> str:
 
 
 def _has_other_name(ref: Ref, base: str, state: State) -> bool:
-    """Whether a variable other than `base` holds a container."""
+    """Whether a variable other than `base` holds a container (an alias)."""
 
     def holds(value: Any) -> bool:
         if isinstance(value, Ref):

@@ -51,7 +51,7 @@ def note_kinds(cx: Context, var: Var, exprs: Iterable[Expr]) -> None:
 
 
 def least_kind(cx: Context, expr: Expr) -> Type:
-    """The type of a value on the path where its dtype holds the fewest values."""
+    """The type of a value on the path with the narrowest dtype."""
     if isinstance(expr, Var) and isinstance(expr.type, Array):
         dtype = narrower_dtype(cx, expr)
         return expr.type if dtype is None else dataclasses.replace(expr.type, dtype=dtype)
@@ -64,7 +64,7 @@ _ORDER = "buifcmMOSUV"
 
 
 def narrower_dtype(cx: Context, array: Var) -> str | None:
-    """The dtype that an array has on some paths, where it holds fewer values than the one it has in the program."""
+    """The narrower dtype that an array has on some paths; none where it equals its dtype in the program."""
     found = (cx.narrower.get(place) for place in (array, *(cx.roots_of(array) or ())))
     return next((dtype for dtype in found if dtype is not None), None)
 

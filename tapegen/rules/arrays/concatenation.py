@@ -7,7 +7,7 @@ import numpy as np
 from tapegen.rules.helpers import index_axis, slice_axis, unflat
 from tapegen.rules.registry import expands, fixed, linear
 
-# ---- concatenation ---------------------------------------------------------------------------------------------------
+# ---- concatenation -------------------------------------------------------------------------------------------------
 
 
 @linear(np.concatenate, in_="arrays", shapes=[[(2, 3), (2, 3), (2, 3)]], of_complex=True)
@@ -105,7 +105,7 @@ def append(arr, values, axis=None):
     return np.concatenate((arr, values), axis=axis)
 
 
-# ---- splitting ----------- -----------------------------------------------------------------------------------------
+# ---- splitting -----------------------------------------------------------------------------------------------------
 
 
 @linear(np.split, np.array_split, in_="ary", shapes=[(6, 4), fixed(3)], of_complex=True)

@@ -74,7 +74,7 @@ def put(a, ind, v, mode="raise"):
     elif mode == "clip":
         rest = np.minimum(np.maximum(ind, 0), size - 1)
     else:
-        rest = np.where(ind < -size, size, np.where(ind < 0, ind + size, ind))  # out-of-range ones fail at the first axis
+        rest = np.where(ind < -size, size, np.where(ind < 0, ind + size, ind))  # out-of-range ones fail here first
     places = ()
     for n in np.shape(a)[:0:-1]:
         places = (rest % n,) + places

@@ -103,7 +103,7 @@ def logm(A):
 
 
 def logarithm(a):
-    """What compiled code calls."""
+    """`logm` as an external function that compiled code calls."""
     return linalg.logm(a)
 
 

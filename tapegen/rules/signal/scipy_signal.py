@@ -62,7 +62,7 @@ def full_convolution(x, window):
 
 
 def part_of_full(full, x, window, mode, odd):
-    """The middle of a convolution; `odd` says on which side of the middle an even window has one more."""
+    """The central part of a convolution; `odd` selects the side with one more element for even windows."""
     one_of("mode", mode, ("full", "same", "valid"))
     for axis in axes_tuple(None, np.ndim(x)):
         n, m = np.shape(x)[axis], np.shape(window)[axis]
@@ -74,7 +74,7 @@ def part_of_full(full, x, window, mode, odd):
 
 
 def convolution_of_images(x, window, mode, boundary, fillvalue, odd):
-    """Beyond the edges stands what `boundary` says."""
+    """Two-dimensional convolution with the boundary mode `boundary`."""
     one_of("boundary", boundary, ("fill", "pad", "wrap", "circular", "symm", "symmetric"))
     if boundary == "fill" or boundary == "pad":
         full = full_convolution(x - fillvalue, window) + fillvalue * np.sum(window)
