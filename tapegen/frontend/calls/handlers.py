@@ -107,7 +107,7 @@ def _by_parameter(bound: inspect.BoundArguments) -> tuple[list[Any], dict[str, A
     """Positional arguments without gaps, and keyword-only arguments."""
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
-    waiting: list[Any] = []  # defaults of parameters that are not given, unless a later one is
+    waiting: list[Any] = []  # defaults of missing parameters, used only if a later one is given
     for name, parameter in bound.signature.parameters.items():
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             if name in bound.arguments:

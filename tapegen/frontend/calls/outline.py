@@ -168,7 +168,7 @@ def outline_call(
 
 
 def _fresh(cx: Context, value: Any, params: dict[Var, Expr]) -> Any:
-    """An argument whose floating leaves are parameters of the program."""
+    """An argument with its floating leaves replaced by parameters of the program."""
     if isinstance(value, Struct):
         return dataclasses.replace(
             value, children=tuple(_fresh(cx, child, params) for child in value.children), whole=None

@@ -190,7 +190,7 @@ def _results(
 
 
 def _fix(cx: Context, form: Form, params: list[Parameter], need: NeedsConstant) -> None:
-    """Lower again with parameters known that must be."""
+    """Lower again with the parameters static that must be known at compile time."""
     sources = cx.int_sources(need.expr)
     wanted = {param.path for param in params if param.var in sources and isinstance(param.var.type, Scalar)}
     fixed = cx.recursion.fixed.setdefault(form.identity, set())

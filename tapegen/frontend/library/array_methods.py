@@ -186,7 +186,7 @@ def _plain_class(type_: Array | Scalar) -> type:
 
 
 def _conjugated(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-    return emit_call(cx, np.conjugate, args, hint=hint) if is_complex(args[0].type) else args[0]  # the very array
+    return emit_call(cx, np.conjugate, args, hint=hint) if is_complex(args[0].type) else args[0]  # the array itself
 
 
 method("array", "conj", takes="")(_conjugated)

@@ -162,7 +162,7 @@ def _flag(test: Expr, body: Block, orelse: Block) -> Assign | None:
 
 
 def _movable(value: Expr) -> bool:
-    """Whether a computation may move down across other computations of values."""
+    """Whether a computation without side effects may be sunk past other computations."""
     return isinstance(value, Load) or (isinstance(value, Call) and not intrinsics.changes(value.func))
 
 

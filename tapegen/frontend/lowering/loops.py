@@ -222,10 +222,10 @@ class _Loop:
         owners = [(owner_of(self.cx, name), name) for name in self.cx.frame.live.assigned[id(self.stmt)]]
         return [(frame, name) for frame, name in owners if name not in frame.boxed]
 
-    # ---- reading the body --------------------------------------------------------------------------------------------
+    # ---- lowering the body -------------------------------------------------------------------------------------------
 
     def _read(self, start: State, head: Head) -> Builder:
-        """Read the body once; the ends of its paths are left open."""
+        """Lower the body once; the ends of its paths stay open."""
         cx = self.cx
         body = Builder()
         self.ends = []
@@ -261,7 +261,7 @@ class _Loop:
         if test is not None:
             self.test = Const(test) if isinstance(test, bool) else test
             return stmt.body
-        # the test needs statements of its own, so it is made inside the loop
+        # the test needs statements, so it is emitted inside the loop
         cx.state = before
         self.test = Const(True)
         test = condition(cx, stmt.test)
@@ -543,7 +543,7 @@ class _Unrolled:
         branches(cx, test, others, lambda: None, self.loop.head | self.loop.after)
 
 
-# ---- small things --------------------------------------------------------------------------------------------------
+# ---- helpers -------------------------------------------------------------------------------------------------------
 
 
 def _get(state: State, key: Key | int) -> Any:

@@ -382,7 +382,7 @@ def _same_const(a: object, b: object) -> bool:
 
 
 def _first_difference(loaded: CodeType, fresh: CodeType) -> int:
-    """The line of the text at which the code stops being the loaded code."""
+    """The first source line whose code differs from the loaded code."""
     line = fresh.co_firstlineno
     if loaded.co_varnames[: loaded.co_argcount] != fresh.co_varnames[: fresh.co_argcount]:
         return line
@@ -461,7 +461,7 @@ def _line_span(file: str, lines: tuple[str, ...], line: int) -> Span:
 
 
 def _edited(func: FunctionType, source: _SourceFile, line: int, what: str) -> SourceUnavailable:
-    if func.__code__.co_filename == "<string>":  # the text of `python -c`, kept since Python 3.13, is that of another
+    if func.__code__.co_filename == "<string>":  # Python 3.13 keeps the text of `python -c`, not of exec
         return _without_text(func)
     return SourceUnavailable(
         f"the text on disk of '{func.__qualname__}' is not the loaded code ({what}).",

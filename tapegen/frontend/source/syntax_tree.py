@@ -35,12 +35,12 @@ _WORDS = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "kind"})
 
 @functools.cache
 def _fields(kind: Any, left_out: frozenset[str]) -> tuple[str, ...]:
-    """The fields of a class of nodes without some."""
+    """The fields of a node class, without some."""
     return tuple(name for name in kind._fields if name not in left_out)
 
 
 def children(node: ast.AST) -> tuple[Any, ...]:
-    """The nodes right below a node, in order of the text; contexts (Load, Store) and operators are left out."""
+    """The direct children of a node, in source order; contexts (Load, Store) and operators are left out."""
     kind: Any = type(node)
     known = vars(node)
     if _BELOW not in known:

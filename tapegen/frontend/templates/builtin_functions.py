@@ -59,7 +59,7 @@ def with_item(total: Any, lost: Any, item: Any) -> Any:
 
 
 def are_floats(*values: Any) -> bool:
-    """Whether values are floats of Python; known when compiling."""
+    """Whether values are Python floats; known at compile time."""
     return all(type(value) is float for value in values)
 
 
@@ -341,7 +341,7 @@ def store_selected(array: Any, chosen: Any, value: Any) -> None:
 
 
 def store_where(array: Any, chosen: Any, value: Any) -> None:
-    """`array[chosen] = value` for an array without axes and a single bool."""
+    """`array[chosen] = value` for a zero-dimensional array and a single bool."""
     if chosen:
         array[()] = value
 

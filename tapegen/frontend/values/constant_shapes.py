@@ -75,7 +75,7 @@ def known_size(cx: Context, array: Expr) -> Any:
 
 
 def note_result(cx: Context, var: Var, call: Call) -> None:
-    """Find the shape of a result by running the function on arrays of the known shapes."""
+    """Infer the shape of a result by running the function on arrays of the known shapes."""
     if isinstance(var.type, Array):
         _note_shape(cx, var, _run(cx, call))
 
