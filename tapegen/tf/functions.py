@@ -127,12 +127,12 @@ def squeeze(input: Any, axis: Axis = None) -> Any:
 
 
 def broadcast_to(input: Any, shape: Any) -> Any:
-    """FastCall along axes until it has a shape."""
+    """Repeat along axes until it has a shape."""
     return np.broadcast_to(convert_to_tensor(input), sizes(shape))
 
 
 def tile(input: Any, multiples: Any) -> Any:
-    """FastCall along each axis."""
+    """Repeat along each axis."""
     return np.tile(convert_to_tensor(input), sizes(multiples))
 
 

@@ -1,4 +1,4 @@
-"""ArrayLiveness, parallel loops and bounds: proved for the kernels that need them, never where a run refutes them."""
+"""Array liveness, parallel loops and bounds: proved for the kernels that need them, never where a run refutes them."""
 
 import sys
 import textwrap

@@ -69,7 +69,7 @@ def test_sylvester(dtype, tolerance):
 
 
 def steady(a, k, steps):
-    """FastCall solutions, of which each is the next right side."""
+    """Repeated solutions, of which each is the next right side."""
     x = a @ a.T
     for _ in range(steps):
         x = linalg.solve_sylvester(a, k * a.T, x + x.T)

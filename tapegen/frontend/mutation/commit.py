@@ -66,8 +66,8 @@ class Mutation:
         Keys or attribute names, and the values stored there; one pair for a list, a tail or a variable.
     removed : tuple
         Keys that are deleted.
-    set_variable, get_variable : callable or None
-        Accessors, for a variable.
+    set_variable : callable or None
+        Stores into a variable.
     names : tuple of str
         The user's expressions for the stored locations, for messages and docstrings.
     place : tuple

@@ -75,7 +75,7 @@ class Sweeps:
         (forward statement, array) -> the Var that saves the contents it had there, for recomputed values.
     captures : set of Var
         Values that exist only because the backward sweep reads them; they cannot be recomputed.
-    iterations : dict
+    trips : dict
         Forward loop -> its iteration counter, where the number of iterations is not known on entry.
     trip_index : dict
         Forward loop -> the Var that counts its iterations down in the backward sweep, where there is one.

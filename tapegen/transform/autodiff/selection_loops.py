@@ -44,7 +44,7 @@ class Selection:
         The value of the loop variable in the last iteration that replaced the selected value.
     nobody : Expr
         What `winner` is when no iteration did: a value that the loop variable never has.
-    iteration : Block
+    trip : Block
         The statements of such an iteration, with the branch that it takes inlined.
     """
 
