@@ -2,7 +2,7 @@
 
 * `height_reduction` - recurrence height reduction
 * `loop_reversal` - loops that count up
-* `loop_reversal` - reversal of loops that count down
+* `loop_distribution` - additions that no iteration waits for, in loops of their own
 * `vector_calls` - vector variants of elementary functions, with loop versioning
 * `modulo_reduction` - strength reduction of modulo
 * `if_conversion` - if-conversion of guarded divisions
