@@ -101,3 +101,46 @@ def range_into_its_operand(x: np.ndarray) -> Any:
 @pytest.mark.parametrize("function", [rotated_in_place, range_into_its_operand])
 def test_written_while_still_read(function: Any) -> None:
     refused(function, X, error=TapegenError, match="writes into an array while it still uses")
+
+
+def transformed_without_axes(x: np.ndarray) -> Any:
+    out = np.zeros((), dtype=complex)
+    np.fft.fft2(x, axes=None, out=out)
+    return np.real(out).item()
+
+
+def transformed_along_no_axis(x: np.ndarray) -> Any:
+    out = np.zeros((2, 3), dtype=complex)
+    np.fft.ifftn(x, None, [], out=out)
+    return np.sum(np.real(out))
+
+
+def transformed_to_no_sizes(x: np.ndarray) -> Any:
+    out = np.zeros((), dtype=complex)
+    np.fft.fftn(x, (), out=out)
+    return np.real(out).item()
+
+
+def transformed_along_all_axes(x: np.ndarray) -> Any:
+    out = np.zeros((2, 3), dtype=complex)
+    np.fft.fft2(x, axes=None, out=out)
+    return np.sum(np.real(out) * x)
+
+
+@pytest.mark.filterwarnings("ignore:`axes` should not be `None`:DeprecationWarning")
+@pytest.mark.parametrize(
+    ("function", "x"),
+    [
+        (transformed_without_axes, np.array(0.7)),
+        (transformed_along_no_axis, X),
+        (transformed_to_no_sizes, np.array(0.7)),
+    ],
+)
+def test_a_transform_along_no_axis_leaves_the_array_for_its_result(function: Any, x: np.ndarray) -> None:
+    assert function(x) == 0.0
+    refused(function, x, error=TapegenError, match="leaves its 'out=' as it is")
+
+
+@both
+def test_a_transform_along_all_axes_fills_the_array(backend: str) -> None:
+    right(transformed_along_all_axes, X, backend=backend)

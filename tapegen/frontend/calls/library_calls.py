@@ -13,7 +13,7 @@ import numpy as np
 from tapegen.errors import BadArgument, MissingRule, NotDifferentiable, TapegenError
 from tapegen.frontend.calls.opaque_calls import call_foreign
 from tapegen.frontend.expressions.subscripts import Place, load_place
-from tapegen.frontend.library.output_arrays import check_type, write_result
+from tapegen.frontend.library.output_arrays import check_type, drops_output, write_result
 from tapegen.frontend.library.ufunc_at import apply_at
 from tapegen.frontend.lowering.emit import emit_call
 from tapegen.frontend.templates import ufunc_methods
@@ -131,7 +131,7 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     elif func in _TOLD and not kwargs.keys().isdisjoint(("dtype", "casting")):
         args, kwargs = _told_dtype(cx, func, args, kwargs)
     out = kwargs.pop("out", None)
-    if out is not None and func in (np.fft.hfft, np.fft.ifft2, np.fft.irfft2):
+    if out is not None and drops_output(cx, func, {**dict(zip(_names_of(func), args)), **kwargs}):
         reason = f"np.fft.{func.__name__} leaves its 'out=' as it is."
         raise cx.refusal(NotDifferentiable, reason, "Assign the result: a[:] = ...")
     for alias, name in SECOND_NAMES.get(func, {}).items():

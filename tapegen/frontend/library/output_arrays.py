@@ -18,8 +18,8 @@ from tapegen.frontend.expressions.subscripts import Place, store_place
 from tapegen.frontend.values.complex_parts import is_part
 from tapegen.frontend.values.constant_shapes import extent
 from tapegen.frontend.values.context import Context
-from tapegen.frontend.values.materialize import int_expr, operand, struct_of, type_of
-from tapegen.frontend.values.pytree import UNKNOWN, Leaf, Struct, tuple_of
+from tapegen.frontend.values.materialize import int_expr, operand, static, struct_of, type_of
+from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, Struct, tuple_of
 from tapegen.frontend.values.state import Captured, Ref, known_value
 from tapegen.ir.nodes import Call, Var
 from tapegen.ir.printer import callable_text
@@ -154,3 +154,21 @@ def _place(cx: Context, array: Leaf) -> Var:
     place = array.expr.args[0] if is_part(array) and isinstance(array.expr, Call) else operand(cx, array)
     assert isinstance(place, Var)
     return place
+
+
+def drops_output(cx: Context, func: Any, given: Mapping[str, Any]) -> bool:
+    """Whether a transform of NumPy forgets the array for its result: always, or where it transforms no axis."""
+    if func in (np.fft.hfft, np.fft.ifft2, np.fft.irfft2):
+        return True
+    if func not in (np.fft.fftn, np.fft.ifftn, np.fft.fft2):
+        return False
+    s, axes = given.get("s", StaticValue(None)), given.get("axes", StaticValue(None))
+    if known_value(axes) is not None:
+        return static(cx, axes, "'axes'") == ()
+    if func is np.fft.fft2 and "axes" not in given:
+        return False
+    if known_value(s) is not None:
+        content = struct_of(cx, s)
+        return content is not None and not content.keys
+    type_ = type_of(given["a"])
+    return type_ is not None and not getattr(type_, "rank", 0)
