@@ -58,8 +58,8 @@ def signature_of(text: str, fill: Fill | None = None, size: int = _SIZE) -> Sign
     ----------
     text : str
         numba's spelling: `f8` a float, `f8[:]` any layout, `f8[::1]` C order, `f8[::1,:]` Fortran order, `f8[1,:]`
-        where the first axis has size 1; structures as Python literals; static values as they are (`3`, `None`,
-        `'upwind'`), by keyword if wanted (`n=3`).
+        where the first axis has size 1, `f8[()]` an array without axes; structures as Python literals; static values
+        as they are (`3`, `None`, `'upwind'`), by keyword if wanted (`n=3`).
     fill : callable, optional
         Makes arrays; ones by default.  For scalars it makes arrays without axes.
     size : int
@@ -132,7 +132,7 @@ class _Reader:
                 f"an array with {len(shape)} axes of size {self.size} is too large.", "Give a smaller --size."
             )
         made = np.ones(shape, dtype) if self.fill is None else self.fill(shape, dtype)
-        if axes[-1] == "::1":
+        if not axes or axes[-1] == "::1":
             return made
         if axes[0] == "::1":
             return np.asfortranarray(made)

@@ -340,6 +340,8 @@ def _static_values(abstract: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple
 def _array_checks(var: Var, type_: Array, shape: tuple[int, ...] | None) -> Iterator[Stmt]:
     """Check that an array has the dtype, the axes and the memory order for which the program was derived."""
     yield _type_check(var, type_)
+    if type_.rank == 0:
+        return
     extents = [Call(intrinsics.dim, (var, Const(axis)), (), INT) for axis in range(type_.rank)]
     if shape is not None:
         wrong = [Call(operator.ne, (extent, Const(n)), (), BOOL) for extent, n in zip(extents, shape, strict=True)]
@@ -353,7 +355,7 @@ def _array_checks(var: Var, type_: Array, shape: tuple[int, ...] | None) -> Iter
     if ordinary:
         ones = [Call(operator.eq, (extent, Const(1)), (), BOOL) for extent in ordinary]
         yield _check(_any(ones), ValueError, f"{var.name} has an axis of size 1, which needs other code")
-    if type_.layout != "A" and not all(type_.unit or (False,)) and type_.rank:
+    if type_.layout != "A" and not all(type_.unit or (False,)):
         func = intrinsics.is_c_contiguous if type_.layout == "C" else intrinsics.is_f_contiguous
         test = Call(operator.not_, (Call(func, (var,), (), BOOL),), (), BOOL)
         yield _check(test, ValueError, f"{var.name} must be contiguous ({type_.layout} order)")

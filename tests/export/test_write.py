@@ -293,6 +293,26 @@ def test_an_axis_of_size_one_has_a_signature_of_its_own(tmp_path: Path) -> None:
         written.f_value_and_grad(np.array([2.0]), np.array([1.0]))
 
 
+@pytest.mark.parametrize("value", ["s * s", "s.reshape(s.shape) ** 2"])
+def test_an_array_without_axes_has_a_signature_of_its_own(tmp_path: Path, value: str) -> None:
+    text = f"""
+    import numpy as np
+
+    def f(x, s):
+        s[()] = 3.0 * x[0]
+        for extent in s.shape:
+            x = x * extent
+        return np.sum(x) * ({value})
+    """
+    types = ("--args", "f8[:], f8[()]")
+    write(tmp_path, text, "FILE::f", *types, "--wrt", "0", "--readable", name="no_axes.py")
+    written = load(tmp_path / "written.py")
+    found, x_bar = written.f_value_and_grad(np.array([1.0, 2.0]), np.array(5.0))
+    same((found, x_bar), (27.0, np.array([63.0, 9.0])))
+    with pytest.raises(TypeError, match="s must be an array of float64 with 0 axes"):
+        written.f_value_and_grad(np.array([1.0, 2.0]), np.array([5.0]))
+
+
 def test_a_file_that_is_not_ours_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     (tmp_path / "kernel.py").write_text(KERNEL, encoding="utf-8")
     mine = tmp_path / "mine.py"
