@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tapegen import differentiable
-from tapegen.errors import BadArgument, NotDifferentiable, TapegenError, UnsupportedSyntax
+from tapegen.errors import BadArgument, CompileLimit, NotDifferentiable, TapegenError, UnsupportedSyntax
 from tapegen.frontend.values.pytree import abstract_of
 from tests.lowering import lower
 
@@ -300,3 +300,23 @@ def test_a_negative_power_of_numpys_integers_raises_as_in_numpy() -> None:
         with pytest.raises(ValueError, match="Integers to negative integer powers are not allowed") as caught:
             differentiable(backend="python")(power).grad(X, n)
         assert not isinstance(caught.value, TapegenError)
+
+
+def holds_itself(x, n):
+    k = 0
+    while k < n:
+        k += 1
+        x = [x, x, x]
+    return sum(np.sum(np.sin(e)) for e in x)
+
+
+def holds_itself_several_times(x):
+    for _ in range(9):
+        x = (x, [x, x], {"a": x})
+    return x[0]
+
+
+@pytest.mark.parametrize(("func", "args"), [(holds_itself, (0.5, 3)), (holds_itself_several_times, (0.5,))])
+def test_a_container_that_holds_itself_once_more_in_each_iteration(func: Any, args: tuple[Any, ...]) -> None:
+    with pytest.raises(CompileLimit, match="more than 10000 numbers and arrays in containers"):
+        differentiable(func).inspect(*args)

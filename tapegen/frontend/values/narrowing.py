@@ -226,3 +226,24 @@ def _has_other_name(cx: Context, name: str, value: Leaf, state: State) -> bool:
         and cx.may_overlap(array, cx.resolve(other.expr))  # type: ignore[arg-type]
         for other in _values(others)
     )
+
+
+def holders_of(state: State) -> dict[int, set[str]]:
+    """The names of the variables that hold each container, directly or inside of others."""
+    found: dict[int, set[str]] = {}
+
+    def visit(value: Any, name: str) -> None:
+        if isinstance(value, Ref):
+            names = found.setdefault(value.cell, set())
+            if name not in names:
+                names.add(name)
+                visit(state.cells[value.cell].content if value.cell in state.cells else None, name)
+        elif isinstance(value, Maybe):
+            visit(value.value, name)
+        elif isinstance(value, Struct):
+            for child in value.children:
+                visit(child, name)
+
+    for (_, name), value in state.vars.items():
+        visit(value, name)
+    return found

@@ -12,12 +12,13 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
+from tapegen.errors import CompileLimit
 from tapegen.frontend.source.parse import MISSING
 from tapegen.frontend.values.captures import capture, class_member, expand
 from tapegen.frontend.values.constant_shapes import known_shape
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.materialize import expr_of, is_int, type_of, zero_of
-from tapegen.frontend.values.narrowing import distinct, loses_writes, unlike, was_there
+from tapegen.frontend.values.narrowing import distinct, holders_of, loses_writes, unlike, was_there
 from tapegen.frontend.values.pytree import UNKNOWN, Itself, Leaf, StaticValue, Struct, same_static
 from tapegen.frontend.values.state import (
     ABSENT,
@@ -53,6 +54,8 @@ class _Anything:
 
 
 ANYTHING: Final = _Anything()
+MOST_MERGES = 10_000
+"""Numbers and arrays that are merged where paths meet; more come of containers that hold themselves."""
 Side = tuple[Any, State]
 Put = Callable[[Var, Expr], None]
 
@@ -98,6 +101,7 @@ class Merge:
     assumed: Container[int] = ()  # containers with which a loop was lowered, in place of those merged here
     new: dict[Var, None] = field(default_factory=dict)
     adopted: dict[int, Ref] = field(default_factory=dict)  # containers that one branch made, as seen after the join
+    holders: dict[int, tuple[State, dict[int, set[str]]]] = field(default_factory=dict)  # by the identity of a state
 
     # ---- templates ---------------------------------------------------------------------------------------------------
 
@@ -211,7 +215,7 @@ class Merge:
                 f"{_called(base)} is not the same kind of value on all paths.", "Give it the same type on all paths."
             )
         if isinstance(made, Ref) and any(
-            isinstance(value, Ref) and (value.cell in self.cx.named_lists or _has_other_name(value, base, state))
+            isinstance(value, Ref) and (value.cell in self.cx.named_lists or self._has_other_name(value, base, state))
             for value, state in sides
         ):
             self.cx.named_lists.add(made.cell)
@@ -274,6 +278,12 @@ class Merge:
             self.cx.depends[var] = (self.test, *exprs)
 
     def _var(self, base: str, type_: Type) -> Var:
+        if len(self.new) >= MOST_MERGES:
+            raise self.cx.refusal(
+                CompileLimit,
+                f"more than {MOST_MERGES} numbers and arrays in containers are merged here.",
+                "Stack them into arrays. A container that holds itself once more in each iteration cannot be compiled.",
+            )
         var = self.cx.new_var(base, type_)
         self.new[var] = None
         if isinstance(type_, Array):
@@ -282,6 +292,12 @@ class Merge:
 
     def _flag(self, base: str) -> Var:
         return self._var(f"{base.strip()}_bound", BOOL)
+
+    def _has_other_name(self, ref: Ref, base: str, state: State) -> bool:
+        """Whether a variable other than `base` holds a container."""
+        if id(state) not in self.holders:
+            self.holders[id(state)] = (state, holders_of(state))
+        return not self.holders[id(state)][1].get(ref.cell, set()) <= {base}
 
     def _content(self, value: Any, state: State) -> Any:
         if isinstance(value, Ref):
@@ -293,7 +309,7 @@ class Merge:
         items: list[Side] = []
         frozen = ""
         for content, (value, state) in zip(contents, sides, strict=True):
-            if isinstance(value, Ref) and isinstance(content, Struct) and _has_other_name(value, base, state):
+            if isinstance(value, Ref) and isinstance(content, Struct) and self._has_other_name(value, base, state):
                 frozen = f"{_called(base)} may be a list that has another name, and this changes it."
             elif isinstance(value, Ref) and value.cell not in self.assumed:
                 may_be_other = isinstance(content, RunList) or value.cell in self.cx.named_lists
@@ -460,20 +476,6 @@ def number_exprs(cx: Context, value: Any) -> list[Expr]:
 def _called(base: str) -> str:
     """A phi in a message: one without a user name is "a value"."""
     return "a value" if base.startswith(TEMPORARY) else f"'{base}'"
-
-
-def _has_other_name(ref: Ref, base: str, state: State) -> bool:
-    """Whether a variable other than `base` holds a container (an alias)."""
-
-    def holds(value: Any) -> bool:
-        if isinstance(value, Ref):
-            content = state.cells[value.cell].content if value.cell in state.cells else None
-            return value.cell == ref.cell or (isinstance(content, Struct) and holds(content))
-        if isinstance(value, Maybe):
-            return holds(value.value)
-        return isinstance(value, Struct) and any(holds(child) for child in value.children)
-
-    return any(holds(value) for key, value in state.vars.items() if key[1] != base)
 
 
 def _completed(cx: Context, sides: Sequence[tuple[Struct, State]]) -> list[tuple[Struct, State]]:
