@@ -442,3 +442,21 @@ def test_refusals_inside_point_at_the_users_code() -> None:
         tg.grad(f, **python)(np.ones(2))
     assert caught.value.span is not None
     assert caught.value.span.file == __file__
+
+
+def scaled_by_position(v):
+    s = v * 2.0
+    k = 0
+    while max(s) > -1.38 and k < 3:
+        k += 1
+        s = [s[i] * i for i in range(len(s))]
+    return s[1] * s[1] * s[2]
+
+
+def test_a_loop_that_is_written_out_ends_where_its_counter_says() -> None:
+    """Behind an iteration that may be the last one its counter is known, where nothing else reads it."""
+    found = tg.hessian(scaled_by_position, **python)(np.array([1.23, -1.43, 0.51]))
+    expected = np.zeros((3, 3))
+    expected[1, 1] = 16.0 * 8.0 * 0.51
+    expected[1, 2] = expected[2, 1] = -16.0 * 8.0 * 1.43
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -320,3 +320,19 @@ def holds_itself_several_times(x):
 def test_a_container_that_holds_itself_once_more_in_each_iteration(func: Any, args: tuple[Any, ...]) -> None:
     with pytest.raises(CompileLimit, match="more than 10000 numbers and arrays in containers"):
         differentiable(func).inspect(*args)
+
+
+ITEMS = tuple((0.5 * k, "even" if k % 2 == 0 else k) for k in range(200))
+
+
+def may_end_in_each_iteration(x):
+    for weight, kind in ITEMS:
+        if x > 20.0:
+            break
+        x = x * weight if kind == "even" else x + 1.0
+    return x
+
+
+def test_a_loop_that_is_written_out_and_may_end_in_each_iteration() -> None:
+    with pytest.raises(CompileLimit, match="more than 95 iterations that may be the last one"):
+        differentiable(may_end_in_each_iteration).inspect(0.5)

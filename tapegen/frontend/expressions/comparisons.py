@@ -303,7 +303,9 @@ def both(cx: Context, func: Any, left: Any, right: Callable[[], Any], hint: str 
                 # `x and True` is x, `x or False` is x; the other two are known whatever x is
                 return left if known == (func is intrinsics.and_) else StaticValue(known)
             if isinstance(value, Leaf) and isinstance(value.type, Scalar) and value.type.dtype == "bool":
-                return Leaf(Call(func, (expr_of(cx, left), expr_of(cx, value)), (), BOOL))
+                decided = isinstance(known, bool) and known != (func is intrinsics.and_)
+                whole = Call(func, (expr_of(cx, left), expr_of(cx, value)), (), BOOL)
+                return Leaf(whole, known if decided else UNKNOWN)
     if func is intrinsics.and_:
         return choose(cx, test, right, lambda: left, hint)
     return choose(cx, test, lambda: left, right, hint)

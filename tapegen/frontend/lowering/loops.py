@@ -57,6 +57,7 @@ from tapegen.ir.types import BOOL, INT, Array
 EXIT = "exit"
 MOST_TRIPS = 2000
 """Limit of unrolled iterations of one loop."""
+MOST_EXITS = 95  # each nests the iterations behind it in one block more, and CPython takes no more levels
 MOST_READINGS = 12
 """Limit of fixpoint iterations until the types of the variables of a body must agree."""
 
@@ -472,6 +473,7 @@ class _Unrolled:
     loop: _Loop
     series: Series | None
     lengths: dict[int, Any] = field(default_factory=dict)  # the keys of the containers that the series iterates over
+    exits: int = 0  # iterations that may be the last one
 
     def run(self) -> None:
         if self.series is not None:
@@ -532,6 +534,13 @@ class _Unrolled:
     def _unless(self, flags: list[Any], trip: int) -> None:
         """Emit the remaining iterations, guarded by the condition that no path has exited the loop."""
         cx = self.cx
+        self.exits += 1
+        if self.exits > MOST_EXITS:
+            raise CompileLimit(
+                f"this loop would be written out, with more than {MOST_EXITS} iterations that may be the last one.",
+                "Stack the items into one array and loop over that.",
+                cx.span(),
+            )
 
         def others() -> None:
             for flag in (BREAK, RETURN):

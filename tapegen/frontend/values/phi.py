@@ -146,9 +146,13 @@ class Merge:
             return sides[0][0]
         outer, self.fresh = self.fresh, True
         try:
-            return self.template(base, sides)
+            made = self.template(base, sides)
         finally:
             self.fresh = outer
+        first = sides[0][0]
+        if not outer and len(sides) == 1 and isinstance(first, Leaf) and isinstance(made, Leaf):
+            return dataclasses.replace(made, known=first.known)  # on the other paths nothing reads it
+        return made
 
     def _choice(self, base: str, sides: Sequence[Side]) -> Choice | None:
         """A union, if there are exactly two kinds."""
