@@ -2,7 +2,8 @@
 
 A flow-insensitive abstract interpretation over intervals, one per variable and memory location.  Arguments are assumed
 finite, and sums and products of finite numbers too: the analysis finds poles, roots of negative numbers and
-exponentials that overflow.
+exponentials that overflow.  Where the program itself tests whether a value is finite, no such assumption is made for
+this value and what it is computed from.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ from tapegen.rules.registry import rule_of
 
 _ROUNDS = 3
 """Widening: how often bounds may move before they become infinite; bounds in a loop may move for ever."""
+_TESTS = frozenset({np.isfinite, np.isinf, np.isnan, math.isfinite, math.isinf, math.isnan, np.nan_to_num})
+"""Calls of programs whose values may be infinite or NaN."""
 _SHAPING = frozenset({"axis", "keepdims", "dtype"})
 
 
@@ -61,6 +64,7 @@ class Ranges:
         self._definitions = _definitions(inside)
         self._changed: dict[Any, int] = {}
         self._time = 1
+        self._of.update(dict.fromkeys(self._doubted(inside), Range(worst=NAN)))
         self._interpret(inside)
 
     def _interpret(self, inside: list[Assign | Store | Effect]) -> None:
@@ -119,6 +123,24 @@ class Ranges:
         if call.func in EXPONENTIALS:
             return x.high <= EXPONENT
         return call.func in POWERS and x.worst == FINITE and x.low >= least and is_small(call.args[1])
+
+    def _doubted(self, inside: list[Assign | Store | Effect]) -> set[Any]:
+        """The values that the program tests for infinity or NaN, and those that these are computed from."""
+        reads: dict[Any, set[Any]] = {}
+        found = set[Any]()
+        for stmt in inside:
+            read = {self._key(var) for var in traversal.values_read(stmt) if is_floating(var.type)}
+            for var in _changed(stmt):
+                reads.setdefault(self._key(var), set()).update(read)
+            for part in (part for header in stmt.headers for part in traversal.subexpressions(header)):
+                if isinstance(part, Call) and part.func in _TESTS:
+                    found |= {self._key(var) for var in traversal.free_vars(part) if is_floating(var.type)}
+        left = list(found)
+        while left:
+            new = reads.get(left.pop(), set()) - found
+            found |= new
+            left += new
+        return found
 
     # ---- statements --------------------------------------------------------------------------------------------------
 

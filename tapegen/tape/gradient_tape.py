@@ -29,7 +29,7 @@ from tapegen.tape.gradient_arguments import (
     warn_not_floating,
 )
 from tapegen.tape.recorder import Following
-from tapegen.tape.tensors.masked_zeros import Selected
+from tapegen.tape.tensors.masked_zeros import Selected, set_infinity_aside
 from tapegen.tape.tensors.records import Record, plainly_made
 from tapegen.tape.tensors.tensor import Tensor, Traced, fresh
 from tapegen.tape.tensors.variable import Variable
@@ -433,7 +433,7 @@ def sweep(records: list[Record], tracked: set[int], bars: dict[int, Any], wanted
         held = bars.get(number)
         bars[number] = term if held is None else held + term
 
-    wild = any(record.plan is None or record.plan.nonfinite for record in records)
+    wild = any(record.plan is None or record.plan.nonfinite for record in records) or set_infinity_aside(records)
     selected = Selected(records, bars, wild)
     for record in reversed(records):
         out_ids = record.out_ids

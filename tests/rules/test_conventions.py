@@ -14,6 +14,7 @@ import tapegen as tg
 from tapegen import differentiable
 from tapegen.errors import BadArgument, NotFinite
 from tests.judged import both, raises_as_python
+from tests.oracle import numerical_gradient
 
 INF, NAN = math.inf, math.nan
 
@@ -54,6 +55,45 @@ POINTS: dict[str, tuple[Callable[..., Any], list[float], list[float]]] = {
     "f93_sinc": (lambda x: np.sinc(x).sum(), [0.0], [0.0]),
     "f94_logistic": (lambda x: (1.0 / (1.0 + np.exp(x))).sum(), [1000.0, -1000.0], [0.0, 0.0]),
 }
+
+
+NOT_FINITE = np.array([0.5, INF, -INF, NAN])
+MASKED: list[Callable[..., Any]] = [
+    lambda x: np.where(np.isfinite(x), np.sin(x), 0.0).sum(),
+    lambda x: np.where(np.isinf(x) | np.isnan(x), 0.0, np.tan(x)).sum(),
+    lambda x: np.where(np.isfinite(x * x), x * x * x, 0.0).sum(),
+    lambda x: np.where(np.isfinite(x), np.hypot(x, 1.0) * np.tanh(x) ** 2, 0.0).sum(),
+]
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@both
+def test_what_the_program_tests_is_not_taken_to_be_finite(backend: str) -> None:
+    for func in MASKED:
+        expected = [numerical_gradient(func, (NOT_FINITE[:1],), paths=[(0,)]).value[(0,)][0], 0.0, 0.0, 0.0]
+        found = differentiable(func, backend=backend).grad(NOT_FINITE)
+        np.testing.assert_allclose(found, expected, rtol=1e-7)
+        np.testing.assert_array_equal(np.isnan(tg.hessian(func, backend=backend)(NOT_FINITE)), False)
+        source = tg.constant(NOT_FINITE)
+        with tg.GradientTape() as tape:
+            tape.watch(source)
+            result = func(source)
+        np.testing.assert_allclose(tape.gradient(result, source).numpy(), expected, rtol=1e-7)
+
+
+@both
+def test_sums_that_pass_over_nan(backend: str) -> None:
+    x = np.array([0.5, NAN, 2.0])
+    np.testing.assert_allclose(differentiable(lambda v: np.nansum(v * v), backend=backend).grad(x), [1.0, 0.0, 4.0])
+
+
+def test_other_arguments_are_taken_to_be_finite() -> None:
+    """Guards of every product behind a selection would be needed, and finite programs have none of these zeros."""
+    with np.errstate(all="ignore"):
+        found = tg.grad(lambda x: np.where(x < 9.0, np.sin(x), 0.0).sum(), backend="python")(NOT_FINITE[:2])
+        product = tg.grad(lambda x: np.where(np.isfinite(x), np.cumprod(x), 0.0).sum(), backend="python")(NOT_FINITE)
+    np.testing.assert_array_equal(np.isnan(found), [False, True])
+    assert np.isnan(product).all()
 
 
 def test_in_forward_mode_the_tangent_wins() -> None:

@@ -21,6 +21,16 @@ from tapegen.tape.tensors.records import Input, Record, Used
 _NOWHERE = np.zeros((), bool)
 
 
+def set_infinity_aside(records: Sequence[Record]) -> bool:
+    """Whether `np.where` chose, and something that is not finite was computed with, which it may have left."""
+    return any(record.operation.func is np.where for record in records) and not all(
+        np.isfinite(value).all()
+        for record in records
+        for value in (*record.args, record.out)
+        if isinstance(value, np.ndarray) and value.dtype.kind in "fc"
+    )
+
+
 class Selected:
     """The uses of the results of the records of one sweep.
 
