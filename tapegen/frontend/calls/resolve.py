@@ -34,7 +34,7 @@ from tapegen.frontend.expressions.comprehensions import ARRAY_MAKERS, consume, r
 from tapegen.frontend.expressions.expressions import elements, evaluate, evaluates
 from tapegen.frontend.expressions.iterables import iterator
 from tapegen.frontend.expressions.strings import formatted, told
-from tapegen.frontend.expressions.unions import split
+from tapegen.frontend.expressions.unions import as_bool, split
 from tapegen.frontend.library.output_arrays import refuse_reading_while_writing
 from tapegen.frontend.lowering.emit import arg_type, emit_call
 from tapegen.frontend.lowering.generators import listed
@@ -44,7 +44,7 @@ from tapegen.frontend.templates.library_functions import of_bottleneck
 from tapegen.frontend.values.captures import bound_value, capture, is_method, special_method, watch
 from tapegen.frontend.values.context import Again, Context, NeedsConstant, Unreachable
 from tapegen.frontend.values.library_objects import call_of_library_object
-from tapegen.frontend.values.materialize import adopt, describe, expr_of, is_int, static, struct_of
+from tapegen.frontend.values.materialize import adopt, describe, expr_of, is_int, not_, static, struct_of
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, tuple_of
 from tapegen.frontend.values.result_types import any_size
 from tapegen.frontend.values.state import Bound, Choice, Closure, Method, Series, SliceValue, known_value
@@ -94,6 +94,8 @@ def call_value(cx: Context, func: Any, args: Sequence[Any], kwargs: Mapping[str,
     args, kwargs = list(args), dict(kwargs)
     given = (*args, *kwargs.values())
     if isinstance(func, Choice) or (any(isinstance(arg, Choice) for arg in given) and not is_inlined(func)):
+        if isinstance(func, StaticValue) and args and (answer := _asked(cx, func.value, args, kwargs)) is not None:
+            return answer
 
         def called(chosen: Any, *parts: Any) -> Any:
             named = dict(zip(kwargs, parts[len(args) :], strict=True))
@@ -112,6 +114,27 @@ def call_value(cx: Context, func: Any, args: Sequence[Any], kwargs: Mapping[str,
         if is_method(call):
             return call_value(cx, StaticValue(call), [func, *args], kwargs, hint)
     cx.raise_(TypeError, f"'{_class_name(cx, func)}' object is not callable")
+
+
+def _asked(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """What a question of Python's about a value of two kinds (None is one) says, where its kind alone answers it."""
+    value, *others = args
+    if not isinstance(value, Choice) or kwargs or any(isinstance(other, Choice) for other in others):
+        return None
+    if func is bool and not others:
+        return as_bool(cx, value)
+    if not any(func is question for question in (isinstance, callable, hasattr)):
+        return None
+    answers = [
+        known_value(call_value(cx, StaticValue(func), [part, *others], {})) for part in (value.first, value.second)
+    ]
+    if not all(isinstance(answer, bool) for answer in answers):
+        return None
+    if answers[0] == answers[1]:
+        return StaticValue(answers[0])
+    test = value.test if answers[0] else not_(cx, value.test)
+    assert not isinstance(test, bool)
+    return Leaf(test)
 
 
 _TAKE_ALL = (sum, min, max, any, all, sorted)

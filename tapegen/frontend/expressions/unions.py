@@ -6,6 +6,7 @@ once for each kind too (`each_kind`): an array is written into and a scalar is r
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -20,8 +21,9 @@ from tapegen.frontend.values.materialize import definite, poison_check, truth
 from tapegen.frontend.values.narrowing import is_only_known, narrow
 from tapegen.frontend.values.pytree import Leaf, StaticValue
 from tapegen.frontend.values.state import Choice
+from tapegen.ir import intrinsics
 from tapegen.ir.names import TEMPORARY
-from tapegen.ir.nodes import Call, Expr
+from tapegen.ir.nodes import Call, Expr, Var
 from tapegen.ir.types import BOOL
 
 
@@ -162,6 +164,19 @@ def _refine_name(cx: Context, name: str, outcome: bool) -> None:
         for part in (value.first, value.second):
             if is_none(part) == outcome:
                 cx.state.vars[key] = part
+
+
+def learn(cx: Context, test: Expr, outcome: bool) -> None:
+    """Note what the outcome of a test tells of the kinds of values, in all names that hold them."""
+    match test:
+        case Call(operator.not_, (inner,)):
+            learn(cx, inner, not outcome)
+        case Call(intrinsics.and_ | intrinsics.or_ as func, parts) if (func is intrinsics.and_) == outcome:
+            for part in parts:
+                learn(cx, part, outcome)
+        case Var():
+            for key, value in cx.state.vars.items():
+                cx.state.vars[key] = narrowed(value, test, outcome)
 
 
 @contextmanager

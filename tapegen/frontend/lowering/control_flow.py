@@ -15,7 +15,7 @@ import gast
 
 from tapegen.frontend.expressions.comparisons import condition
 from tapegen.frontend.expressions.expressions import evaluate
-from tapegen.frontend.expressions.unions import refine
+from tapegen.frontend.expressions.unions import learn, refine
 from tapegen.frontend.lowering.branches import branches
 from tapegen.frontend.lowering.statements import run_simple
 from tapegen.frontend.source.desugar_try import is_attempt
@@ -25,6 +25,7 @@ from tapegen.frontend.values.materialize import expr_of, not_, poison_check
 from tapegen.frontend.values.phi import look_up, or_all
 from tapegen.frontend.values.pytree import StaticValue
 from tapegen.frontend.values.state import BREAK, CONTINUE, FLAGS, RESULT, RETURN, TRUE, Key, State
+from tapegen.ir.nodes import Expr
 
 FALL = "fall"
 _POSITION = ("lineno", "col_offset", "end_lineno", "end_col_offset")
@@ -188,24 +189,24 @@ def _if(cx: Context, stmt: gast.If, rest: Sequence[gast.stmt], region: Region) -
         run(cx, chosen, Region(live))
         return False
     if not (has_escape(stmt.body) or has_escape(stmt.orelse)):
-        branches(cx, test, *_sides(cx, stmt, stmt.body, stmt.orelse, Region(live)), live)
+        branches(cx, test, *_sides(cx, stmt, test, stmt.body, stmt.orelse, Region(live)), live)
         return False
     body_leaves, orelse_leaves = always_escapes(stmt.body), always_escapes(stmt.orelse)
     if not (body_leaves or orelse_leaves) and rest:
         # some paths of a branch exit, others continue: flags record which
         inner = Region(live.union(*(head | after for head, after in cx.frame.loops)))
-        branches(cx, test, *_sides(cx, stmt, stmt.body, stmt.orelse, inner), inner.live)
+        branches(cx, test, *_sides(cx, stmt, test, stmt.body, stmt.orelse, inner), inner.live)
         return False
     body = stmt.body if body_leaves else [*stmt.body, *rest]
     orelse = stmt.orelse if orelse_leaves else [*stmt.orelse, *rest]
     if region.ends is None:
-        branches(cx, test, *_sides(cx, stmt, body, orelse, region), region.live)
+        branches(cx, test, *_sides(cx, stmt, test, body, orelse, region), region.live)
         return True
     if cx.whole:
         raise NeedsStatements
     opened = OpenIf(test, Builder(), Builder(), cx.origin)
     outer = cx.state
-    first, second = _sides(cx, stmt, body, orelse, region)
+    first, second = _sides(cx, stmt, test, body, orelse, region)
     with cx.block(opened.body, outer.copy()):
         first()
     with cx.block(opened.orelse, outer.copy()):
@@ -215,13 +216,14 @@ def _if(cx: Context, stmt: gast.If, rest: Sequence[gast.stmt], region: Region) -
 
 
 def _sides(
-    cx: Context, stmt: gast.If, body: Sequence[gast.stmt], orelse: Sequence[gast.stmt], region: Region
+    cx: Context, stmt: gast.If, test: Expr, body: Sequence[gast.stmt], orelse: Sequence[gast.stmt], region: Region
 ) -> tuple[Callable[[], None], Callable[[], None]]:
     """Functions that lower the two branches, with values narrowed by the test."""
 
     def side(block: Sequence[gast.stmt], outcome: bool) -> Callable[[], None]:
         def todo() -> None:
             refine(cx, stmt.test, outcome)
+            learn(cx, test, outcome)
             run(cx, block, region)
 
         return todo
