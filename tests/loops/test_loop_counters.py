@@ -124,7 +124,7 @@ def test_where_they_start(func: Callable[..., Any], backend: str) -> None:
 
 def test_what_is_known_from_the_trip_is_not_recorded() -> None:
     text = str(differentiable(down).inspect(X).forward)
-    assert "recorded:        nothing" in text
+    assert "recorded:               nothing" in text
 
 
 def back_and_forth(x: np.ndarray, n: int) -> Any:

@@ -43,7 +43,7 @@ A, W = np.array([0.3, -0.7, 1.2]), np.array([0.8, -1.1])
 def test_what_two_statements_read_unchanged_is_kept_once() -> None:
     func = differentiable(reads_twice, wrt=(0, 1), backend="python")
     # before `p` and `q`, after `a[:]`, after `a[0]`
-    assert "recorded:        a_1_kept, a_1_kept_1, a_1_kept_2\n" in func.inspect(A, W).joint
+    assert "recorded:               a_1_kept, a_1_kept_1, a_1_kept_2\n" in func.inspect(A, W).joint
     check_grads(func, A, W)
 
 
@@ -78,7 +78,7 @@ def moves_views(a: np.ndarray, w: np.ndarray) -> float:
 
 def test_two_views_of_the_same_part_are_kept_once() -> None:
     func = differentiable(reads_views, wrt=(0, 1), backend="python")
-    assert "recorded:        a_1_kept\n" in func.inspect(A, W).joint
+    assert "recorded:               a_1_kept\n" in func.inspect(A, W).joint
     check_grads(func, A, W)
 
 
