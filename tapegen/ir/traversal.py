@@ -448,6 +448,11 @@ def with_blocks(stmt: Stmt, new: tuple[Block, ...]) -> Stmt:
     return stmt
 
 
+def with_body(function: Function, body: Block) -> Function:
+    """A function with another body; the same function, with the facts that it caches, if no statement changed."""
+    return function if same(body, function.body) else replace(function, body=body)
+
+
 def same(a: Sequence[Stmt], b: Sequence[Stmt]) -> bool:
     """Whether two blocks hold the same statements."""
     return a is b or (len(a) == len(b) and all(map(operator.is_, a, b)))

@@ -29,7 +29,7 @@ from tapegen.ir.nodes import Block, Call, For, Function, Store, Tuple
 def insert_overflow_checks(function: Function, *, wide: bool) -> Function:
     """The function with `ops.exact` around each operation whose result may not have 64 bits."""
     calls = overflowing(function, wide=wide)
-    return replace(function, body=_block(function.body, calls)) if calls else function
+    return traversal.with_body(function, _block(function.body, calls)) if calls else function
 
 
 def _block(block: Block, calls: frozenset[Call]) -> Block:

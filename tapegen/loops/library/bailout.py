@@ -52,7 +52,7 @@ def insert_bailouts(function: Function, *, bailouts: bool) -> Function:
     body = _block(function.body, inside=False)
     if any(isinstance(stmt, Effect) and intrinsics.tells(stmt.call.func) for stmt in traversal.statements(body)):
         return function  # Python would print it again
-    return replace(function, body=body)
+    return traversal.with_body(function, body)
 
 
 def _block(block: Block, *, inside: bool) -> Block:

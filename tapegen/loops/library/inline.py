@@ -88,7 +88,7 @@ def inline_templates(function: Function) -> Function:
         return function
     used = {param.name for param in function.params} | {name for name, _ in function.globals} | {function.name}
     used |= {var.name for stmt in traversal.statements(function.body) for var in stmt.targets}
-    return replace(function, body=_block(function.body, NameSupply(used)))
+    return traversal.with_body(function, _block(function.body, NameSupply(used)))
 
 
 def _is_plain(func: Any) -> bool:

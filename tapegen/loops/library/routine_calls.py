@@ -28,7 +28,7 @@ def lower_routine_calls(function: Function) -> Function:
     it is compiled only once if the memory layout of arrays is the same in each call.
     """
     if not function.inner:
-        return replace(function, body=_block(function.body, Const(DEEPEST)))
+        return traversal.with_body(function, _block(function.body, Const(DEEPEST)))
     names = NameSupply({param.name for param in function.params} | set(_names(function.body)))
     depth = Var(names.fresh("depth"), INT)
     ended = Call(operator.eq, (depth, Const(0)), (), BOOL)

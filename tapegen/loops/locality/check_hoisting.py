@@ -40,7 +40,7 @@ from tapegen.loops.locality.block_items import BlockItem, BlockPass
 
 def hoist_checks(function: Function) -> Function:
     """The same program with adjacent loop nests where only checks and scalar definitions stood between them."""
-    return replace(function, body=_Hoisting(function).block(function.body))
+    return traversal.with_body(function, _Hoisting(function).block(function.body))
 
 
 class _Hoisting(BlockPass):

@@ -52,7 +52,7 @@ _FEW = 4  # iterations that take less time than a copy
 
 def pack_columns(function: Function) -> Function:
     """The same program with buffers for the columns that loops access repeatedly."""
-    return replace(function, body=_Columns(function).whole()) if has_matrices(function) else function
+    return traversal.with_body(function, _Columns(function).whole()) if has_matrices(function) else function
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ _SILENT: frozenset[Any] = frozenset({abs, min, max, float, bool, intrinsics.ifel
 
 def eliminate_dead_stores(function: Function) -> Function:
     """The same program without them."""
-    return replace(function, body=_Unread(function).rest(function.body))
+    return traversal.with_body(function, _Unread(function).rest(function.body))
 
 
 class _Unread:

@@ -64,7 +64,7 @@ _ROWS = 8  # maximal number of scalars of an iteration that are expanded
 
 def interchange_loops(function: Function) -> Function:
     """The same program with interchanged loops where independent iterations access columns with a stride."""
-    return replace(function, body=_Abreast(function).whole()) if has_matrices(function) else function
+    return traversal.with_body(function, _Abreast(function).whole()) if has_matrices(function) else function
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from dataclasses import replace
 
 from tapegen.ir import traversal
 from tapegen.ir.nodes import Assign, Function, Stmt, Var
@@ -37,7 +36,7 @@ from tapegen.loops.analysis.loop_visitor import InnermostLoopPass, already_acces
 
 def hoist_invariant_loads(function: Function) -> Function:
     """The same program with invariant elements loaded before innermost loops."""
-    return replace(function, body=_Hoisting(function).block(function.body))
+    return traversal.with_body(function, _Hoisting(function).block(function.body))
 
 
 class _Hoisting(InnermostLoopPass):

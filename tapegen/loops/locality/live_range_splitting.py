@@ -44,7 +44,7 @@ from tapegen.ir.types import Array
 
 def split_live_ranges(function: Function) -> Function:
     """The same program with a variable for each live range of an array."""
-    return replace(function, body=_Lives(function).block(function.body, set())[0])
+    return traversal.with_body(function, _Lives(function).block(function.body, set())[0])
 
 
 class _Lives:

@@ -87,7 +87,7 @@ def pack_pairwise_columns(function: Function) -> Function:
     """The same program with buffers for columns that inner loops run along."""
     if not has_matrices(function) or all(CONCERNED.isdisjoint(traversal.calls(stmt)) for stmt in function.body):
         return function
-    return replace(function, body=_Rows(function).whole())
+    return traversal.with_body(function, _Rows(function).whole())
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ Element = tuple[Var, tuple[Any, ...]]
 
 def replace_scalars(function: Function) -> Function:
     """The same program with scalars for the elements that innermost loops access in every iteration."""
-    return replace(function, body=_Holding(function).block(function.body))
+    return traversal.with_body(function, _Holding(function).block(function.body))
 
 
 class _Holding(InnermostLoopPass):

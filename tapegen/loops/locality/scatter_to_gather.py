@@ -55,7 +55,7 @@ def convert_scatter_to_gather(function: Function) -> Function:
     stores = (stmt for stmt in traversal.statements(function.body) if isinstance(stmt, Store))
     if sum(store.accumulate for store in stores) < 2:
         return function
-    return replace(function, body=_Gathering(function).block(function.body))
+    return traversal.with_body(function, _Gathering(function).block(function.body))
 
 
 class _Gathering(BlockPass):

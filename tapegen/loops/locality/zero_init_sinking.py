@@ -44,7 +44,7 @@ from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds, dim
 
 def sink_zero_init(function: Function) -> Function:
     """The same program with zeros written in the iterations that first access them."""
-    return replace(function, body=_Filling(function).block(function.body))
+    return traversal.with_body(function, _Filling(function).block(function.body))
 
 
 class _Filling:

@@ -122,7 +122,7 @@ class Scalarizer(StructuredBuilder):
         for var, refusal in self.unsupported_views.items():
             if any(var in traversal.reads(stmt) for stmt in body):
                 raise refusal
-        return replace(self.function, body=body)
+        return traversal.with_body(self.function, body)
 
     def _make_alike(self) -> None:
         """Compare the shapes of tangents with those of their arguments; afterwards the sizes are known to be equal."""

@@ -42,7 +42,7 @@ _Key = tuple[tuple[Expr, ...], Expr, type[BaseException], tuple[Expr, ...]]
 
 def coalesce_checks(function: Function) -> Function:
     """The same program with fewer checks, for the same errors."""
-    return replace(function, body=_block(function.body))
+    return traversal.with_body(function, _block(function.body))
 
 
 def _block(block: Block) -> Block:

@@ -23,7 +23,7 @@ After::
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeGuard
 
@@ -48,7 +48,7 @@ def fuse_dot_products(function: Function) -> Function:
         return function
     joining = _Joining(function)
     body = joining.block(function.body)
-    return replace(function, body=without_unused(body, joining.written_out))
+    return traversal.with_body(function, without_unused(body, joining.written_out))
 
 
 @dataclass(slots=True, eq=False)

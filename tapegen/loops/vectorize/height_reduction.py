@@ -84,7 +84,7 @@ def reduce_recurrence_height(function: Function) -> Function:
     """The same program with shorter loop-carried chains of operations."""
     if not function.tangents and not has_backward_sweep(function):
         return function
-    return replace(function, body=_HeightReduction(function).block(function.body))
+    return traversal.with_body(function, _HeightReduction(function).block(function.body))
 
 
 class _HeightReduction(IterationOrderPass):

@@ -23,7 +23,6 @@ After::
 from __future__ import annotations
 
 import operator
-from dataclasses import replace
 from typing import Any
 
 from tapegen.ir import intrinsics, traversal
@@ -33,7 +32,7 @@ from tapegen.ir.types import BOOL, Scalar
 
 def if_convert_division(function: Function) -> Function:
     """The same program with selections between divisors in loops."""
-    return replace(function, body=tuple(map(_outside, function.body)))
+    return traversal.with_body(function, tuple(map(_outside, function.body)))
 
 
 _DIVIDED: frozenset[Any] = frozenset({intrinsics.ifelse, operator.truediv})

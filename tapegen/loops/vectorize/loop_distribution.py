@@ -72,7 +72,7 @@ def distribute_loops(function: Function) -> Function:
     """The same program with separate loops for additions outside of the loop-carried dependences."""
     if not has_backward_sweep(function):
         return function
-    return replace(function, body=_Distribution(function).block(function.body))
+    return traversal.with_body(function, _Distribution(function).block(function.body))
 
 
 class _Distribution(IterationOrderPass):

@@ -36,7 +36,7 @@ def reverse_loops(function: Function) -> Function:
     loops = (stmt for stmt in traversal.statements(function.body) if isinstance(stmt, For))
     if all(loop.step != Const(-1) for loop in loops):
         return function
-    return replace(function, body=_Reversal(function).block(function.body))
+    return traversal.with_body(function, _Reversal(function).block(function.body))
 
 
 class _Reversal(IterationOrderPass):

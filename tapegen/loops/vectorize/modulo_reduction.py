@@ -39,7 +39,7 @@ def reduce_modulo(function: Function) -> Function:
     """The same program with a comparison before remainders of counters."""
     if not any(operator.mod in traversal.calls(stmt) for stmt in function.body):
         return function
-    return replace(function, body=_block(function.body, {}, NameSupply(names_in(function))))
+    return traversal.with_body(function, _block(function.body, {}, NameSupply(names_in(function))))
 
 
 def _block(block: Block, least: Mapping[Var, int | None], names: NameSupply) -> Block:

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from tapegen.ir import intrinsics, traversal
@@ -61,7 +60,7 @@ def share_sizes(function: Function) -> Function:
         body.append(stmt if given.keys().isdisjoint(within[stmt]) else _statement(stmt, given))
         if isinstance(stmt, Assign):
             lasting.update(target for target in stmt.targets if assigned[target] == 1)
-    return replace(function, body=tuple(body))
+    return traversal.with_body(function, tuple(body))
 
 
 def _sizes(stmt: Stmt) -> list[Call]:

@@ -62,7 +62,7 @@ def strip_mine_reductions(function: Function) -> Function:
     if all(CONCERNED.isdisjoint(traversal.calls(stmt)) for stmt in function.body):
         return function
     mining = _StripMining(function)
-    mined = replace(function, body=mining.whole())
+    mined = traversal.with_body(function, mining.whole())
     if mining.terms:
         mined.known[deciding] = mining.deciding  # shared buffers would make all of their sums control-relevant
     return mined

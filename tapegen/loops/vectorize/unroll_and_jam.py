@@ -64,7 +64,7 @@ def unroll_and_jam_dots(function: Function) -> Function:
     """The same program with fused products computed for two iterations of their loop."""
     if not any(intrinsics.dots in traversal.calls(stmt) for stmt in function.body):
         return function
-    return replace(function, body=_Looking(function).block(function.body))
+    return traversal.with_body(function, _Looking(function).block(function.body))
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def vectorize_math(function: Function) -> Function:
     """The same program with vector variants of elementary functions in loops with independent iterations."""
     if all(VECTORS.keys().isdisjoint(traversal.calls(stmt)) for stmt in function.body):
         return function
-    return replace(function, body=_Vectorization(function).block(function.body))
+    return traversal.with_body(function, _Vectorization(function).block(function.body))
 
 
 class _Vectorization(InnermostLoopPass):
