@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.ir import intrinsics, traversal
+from tapegen.ir import builders, intrinsics, traversal
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -73,10 +73,8 @@ def may_return_argument(call: Call) -> bool:
     func, args = call.func, call.args
     if is_one_of(func, _UNFOLLOWED) or not _makes_fresh(func):
         return True
-    if func is np.diag:  # of a vector: a new matrix
-        return isinstance(call.type, Array) and call.type.rank == 1
-    if func is np.einsum:  # of one operand: may be a transposed view
-        return sum(isinstance(arg.type, Array) for arg in args) == 1
+    if func is np.diag or func is np.einsum:  # by the ranks and the number of operands
+        return not builders.is_fresh(call)
     if is_one_of(func, _UNCHANGED):
         name, times = _UNCHANGED[func]
         wanted = dict(call.kwargs).get(name, args[1] if len(args) > 1 else Const(1))

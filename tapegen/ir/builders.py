@@ -306,7 +306,7 @@ def is_fresh(expr: Expr) -> bool:
     if isinstance(expr, Call) and expr.func is np.diag:  # of a matrix: a read-only view
         return isinstance(expr.type, Array) and expr.type.rank == 2
     if isinstance(expr, Call) and expr.func is np.einsum:  # of one operand: may be a view with other axes
-        return sum(isinstance(arg.type, Array) for arg in expr.args) > 1
+        return sum(isinstance(arg.type, Array) for arg in expr.args) != 1
     return not isinstance(expr, Var) and not (isinstance(expr, Call) and expr.func in intrinsics.VIEW_CALLS)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tapegen.analysis import memory_access
+from tapegen.ir import builders
 from tapegen.loops.analysis.view_layouts import Reshapes
 from tapegen.transform.simplify import dead_code
 from tapegen.transform.simplify.dead_code import Aliases
@@ -23,8 +24,8 @@ VIEWS = likely(
         "may_return_argument",
         ("if is_one_of(func, _UNFOLLOWED) or not _makes_fresh(func):", "if not _makes_fresh(func):"),
     ),
-    edit("a diagonal is taken for a copy", memory_access, "may_return_argument", ("if func is np.diag:", "if False:")),
-    edit("einsum is taken to copy", memory_access, "may_return_argument", ("if func is np.einsum:", "if False:")),
+    edit("a diagonal is taken for a copy", builders, "is_fresh", ("expr.func is np.diag:", "False:")),
+    edit("einsum is taken to copy", builders, "is_fresh", ("expr.func is np.einsum:", "False:")),
     edit(
         "an array of two is taken for the first",
         memory_access,
