@@ -15,10 +15,6 @@ FOUND = {
         "t = np.sort(v)\n    t **= 2\n    for a in np.diag(t):\n        pass\n    return np.sum(a)",
         "np.array([-1.9, 1.7])",
     ),
-    "the cotangent of turned axes is written in place": (
-        "t = v * 1.5\n    t **= 2\n    return np.sum(np.einsum('ij->ji', t)[1] * v[0])",
-        "np.array([[1.9, 0.7], [0.4, -1.1]])",
-    ),
     "a function value of an array without axes that has changed in between": (
         "np.cos(v, out=v)\n    return np.sum(np.sin(v))",
         "np.array(1.91)",

@@ -127,3 +127,20 @@ def root(x, tol, n):
         assert ("np.concatenate" in text) == grows
         slope = (root(0.701, tol, 70) - root(0.699, tol, 70)) / 0.002
         assert differentiable(root, backend="python").grad(0.7, tol, 70) == pytest.approx(slope, rel=1e-5)
+
+
+def turned(v: np.ndarray) -> np.ndarray:
+    t = v * 1.5
+    t **= 2
+    return np.einsum("ij->ji", t)
+
+
+def test_generated_text_leaves_the_cotangent_that_it_is_given() -> None:
+    """The cotangent of the operand may be a view of that of the result (`np.einsum` of one operand)."""
+    v, given = np.array([[1.9, 0.7], [0.4, -1.1]]), np.array([[1.0, 2.0], [3.0, 4.0]])
+    namespace: dict[str, Any] = {}
+    exec(str(differentiable(turned, backend="python").inspect(v).backward), namespace)
+    result_bar = given.copy()
+    found = namespace["turned_pullback"](t_kept=1.5 * v, result_bar=result_bar)
+    np.testing.assert_allclose(found, 4.5 * v * given.T, rtol=1e-14)
+    np.testing.assert_array_equal(result_bar, given)
