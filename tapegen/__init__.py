@@ -24,6 +24,7 @@ from tapegen.pipeline.debug_nans import debug_nans
 from tapegen.pipeline.debug_passes import debug
 from tapegen.rules.gradient_modifiers import clip_gradient, print_gradient, scale_gradient, stop_gradient
 from tapegen.rules.registry import expands, inactive, linear, partials, pullback
+from tapegen.settings import config
 from tapegen.tape import (
     ForwardAccumulator,
     GradientTape,
@@ -74,6 +75,7 @@ __all__ = [
     "clip_by_norm",
     "clip_by_value",
     "clip_gradient",
+    "config",
     "constant",
     "convert_to_tensor",
     "custom_gradient",

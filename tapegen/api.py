@@ -28,6 +28,7 @@ from tapegen.runtime.bound_call import BoundCall, inspected
 from tapegen.runtime.inline_cache import InlineCache
 from tapegen.runtime.njit import native
 from tapegen.runtime.specialization import SpecializationCache
+from tapegen.runtime.tracebacks import hide_frames, hides_frames
 
 
 class Differentiable:
@@ -86,15 +87,19 @@ class Differentiable:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The value, as in plain Python; for tensors, a tensor (on a tape the call is one operation)."""
-        found = self._inline_cache.again("primal", args, (), kwargs)
-        if found is not None:
-            return found[0]
-        recorder = recorder_of(args, kwargs)
-        if recorder is not None:
-            return recorder(self, args, kwargs)
-        if self.options.backend == "python" and not watching():
-            return self.python(*args, **kwargs)
-        return self._answer("primal", args, kwargs)[0]
+        try:
+            found = self._inline_cache.again("primal", args, (), kwargs)
+            if found is not None:
+                return found[0]
+            recorder = recorder_of(args, kwargs)
+            if recorder is not None:
+                return recorder(self, args, kwargs)
+            if self.options.backend == "python" and not watching():
+                return self.python(*args, **kwargs)
+            return self._answer("primal", args, kwargs)[0]
+        except BaseException as error:
+            hide_frames(error)
+            raise
 
     @marks("value_and_grad", PIPELINE)
     def value_and_grad(self, *args: Any, **kwargs: Any) -> Any:
@@ -111,27 +116,36 @@ class Differentiable:
         BadArgument
             If the value is not a scalar, or an argument of `wrt` is not floating.
         """
-        found = self._inline_cache.again("joint", args, (), kwargs)
-        if found is not None:
-            return found
-        recorder = recorder_of(args, kwargs)
-        if recorder is not None:
-            return recorder(self._as_function(self.value_and_grad), args, kwargs)
-        return self._answer("joint", args, kwargs)
+        try:
+            found = self._inline_cache.again("joint", args, (), kwargs)
+            if found is not None:
+                return found
+            recorder = recorder_of(args, kwargs)
+            if recorder is not None:
+                return recorder(self._as_function(self.value_and_grad), args, kwargs)
+            return self._answer("joint", args, kwargs)
+        except BaseException as error:
+            hide_frames(error)
+            raise
 
     @marks("grad", PIPELINE)
     def grad(self, *args: Any, **kwargs: Any) -> Any:
         """The gradient alone; with `has_aux`, `(gradient, aux)`."""
-        found = self._inline_cache.again("joint", args, (), kwargs)
-        if found is None:
-            recorder = recorder_of(args, kwargs)
-            if recorder is not None:
-                return recorder(self._as_function(self.grad), args, kwargs)
-            found = self._answer("joint", args, kwargs)
-        value, gradient = found
-        return (gradient, value[1]) if self.options.has_aux else gradient
+        try:
+            found = self._inline_cache.again("joint", args, (), kwargs)
+            if found is None:
+                recorder = recorder_of(args, kwargs)
+                if recorder is not None:
+                    return recorder(self._as_function(self.grad), args, kwargs)
+                found = self._answer("joint", args, kwargs)
+            value, gradient = found
+            return (gradient, value[1]) if self.options.has_aux else gradient
+        except BaseException as error:
+            hide_frames(error)
+            raise
 
     @marks("vjp", PIPELINE)
+    @hides_frames
     def vjp(self, *args: Any, **kwargs: Any) -> Any:
         """Value and pullback.
 
@@ -167,9 +181,14 @@ class Differentiable:
             The tangent has the structure and the dtypes of the value; None where there are no floats.  With `has_aux`
             these are those of the objective, and the auxiliary result of the function follows.
         """
-        found = self._inline_cache.again("jvp", primals, tangents, kwargs)
-        return self._along("jvp", primals, tangents, kwargs) if found is None else found
+        try:
+            found = self._inline_cache.again("jvp", primals, tangents, kwargs)
+            return self._along("jvp", primals, tangents, kwargs) if found is None else found
+        except BaseException as error:
+            hide_frames(error)
+            raise
 
+    @hides_frames
     def inspect(self, *args: Any, **kwargs: Any) -> Inspection:
         """The generated programs for arguments of these types; the function does not run."""
         call = self._specialise(args, kwargs)
@@ -299,6 +318,7 @@ def _shared(func: Callable[..., Any], options: Options) -> Differentiable:
     return Differentiable(func, options)
 
 
+@hides_frames
 def differentiable(
     func: Callable[..., Any] | None = None,
     *,
@@ -359,18 +379,21 @@ def differentiable(
 
 
 @marks("grad", PIPELINE)
+@hides_frames
 def grad(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[..., Any]:
     """A function that returns the gradient of `func`; see `differentiable` for the options."""
     return with_options(func, wrt, options).grad
 
 
 @marks("value_and_grad", PIPELINE)
+@hides_frames
 def value_and_grad(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[..., Any]:
     """A function that returns `(value, gradient)` of `func`."""
     return with_options(func, wrt, options).value_and_grad
 
 
 @marks("vjp", PIPELINE)
+@hides_frames
 def vjp(func: Callable[..., Any], *args: Any, wrt: Wrt = 0, wrt_out: str | Sequence[str] = (), **options: Any) -> Any:
     """Value of `func` at `args`, and its pullback.
 
@@ -401,6 +424,7 @@ def vjp(func: Callable[..., Any], *args: Any, wrt: Wrt = 0, wrt_out: str | Seque
 
 
 @marks("jvp", PIPELINE)
+@hides_frames
 def jvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
     """Value of `func` at `primals`, and its derivative along `tangents`; see `Differentiable.jvp`."""
     return with_options(func, 0, options).jvp(primals, tangents)

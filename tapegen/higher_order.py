@@ -21,6 +21,7 @@ from tapegen.pipeline.options import Options, Wrt, as_wrt
 from tapegen.pipeline.program import Program
 from tapegen.runtime.bound_call import BoundCall
 from tapegen.runtime.random_state import put_back, states_of
+from tapegen.runtime.tracebacks import hides_frames
 
 __all__ = ["hessian", "hvp", "jacobian", "linearize"]
 
@@ -49,6 +50,7 @@ class Jacobian:
         return self.owner.options
 
     @marks("jacobian", PIPELINE)
+    @hides_frames
     def jacobian(self, *args: Any, **kwargs: Any) -> Any:
         """The derivative of every element of the result with respect to every element of the arguments of `wrt`."""
         call = self.owner._specialise(args, kwargs)
@@ -141,6 +143,7 @@ def _by_result(template: Any, rows: dict[int, list[Any]], make: Callable[[Any], 
 
 
 @marks("jacobian", PIPELINE)
+@hides_frames
 def jacobian(
     func: Callable[..., Any], wrt: Wrt = 0, mode: Mode | None = None, holomorphic: bool = False, **options: Any
 ) -> Callable[..., Any]:
@@ -181,6 +184,7 @@ def _jacobian_of(
     return Jacobian(owner, mode, holomorphic)
 
 
+@hides_frames
 def hessian(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[..., Any]:
     """A function that returns the Hessian of `func`: forward mode over reverse mode.
 
@@ -205,6 +209,7 @@ def _undecorated(func: Callable[..., Any], options: dict[str, Any]) -> tuple[Cal
     return func.python, {**{name: getattr(func.options, name) for name in kept}, **options}
 
 
+@hides_frames
 def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
     """The product of the Hessian of `func` at `primals` and `tangents`, without computing the Hessian.
 
@@ -233,6 +238,7 @@ def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any
 
 
 @marks("linearize", PIPELINE)
+@hides_frames
 def linearize(func: Callable[..., Any], *primals: Any, **options: Any) -> Any:
     """Value of `func` at `primals`, and the linear function that maps tangents of them to the tangent of the value.
 
@@ -245,6 +251,7 @@ def linearize(func: Callable[..., Any], *primals: Any, **options: Any) -> Any:
     refuse_unseeded(call.program.lowered.function)
     held = call.kept(())
 
+    @hides_frames
     def linear(*tangents: Any) -> Any:
         """The tangent of the value; None means no change of an argument."""
         given = directions(len(primals), tangents)

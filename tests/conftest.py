@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+import tapegen as tg
 from tests import nests_reader
+
+tg.config.tracebacks = "full"  # a test that fails shows where
 
 
 @pytest.fixture(params=["python", pytest.param("numba", marks=pytest.mark.compiled)])

@@ -8,6 +8,7 @@ lowered or run.
 
 from __future__ import annotations
 
+import os
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
@@ -70,7 +71,7 @@ def is_fault(error: BaseException, traceback: TracebackType | None) -> bool:
         return False
     if getattr(error, "__tapegen_of_program__", False):
         return False
-    return not any(_is_users(frame) for frame in _frames(traceback))
+    return not any(is_of_user(frame) for frame in _frames(traceback))
 
 
 def internal_error(error: BaseException, stage: str, subject: Subject, span: Span | None = None) -> InternalError:
@@ -97,11 +98,17 @@ def _frames(traceback: TracebackType | None) -> Iterator[FrameType]:
         traceback = traceback.tb_next
 
 
-def _is_users(frame: FrameType) -> bool:
+def is_of_user(frame: FrameType) -> bool:
+    """Whether a frame belongs to the user's program or to another library than those tapegen is built on."""
     file = frame.f_code.co_filename
     if file.startswith(("<frozen ", "<tapegen ", "<dynamic>", "<__array_function__", *_TOOLS)):
         return False
     return not file.startswith(_STDLIB) or "-packages" in file  # site-packages lie within Python's own directory
+
+
+def is_of_tapegen(frame: FrameType) -> bool:
+    """Whether a frame belongs to tapegen or to code that it has generated."""
+    return frame.f_code.co_filename.startswith(("<tapegen ", _TOOLS[0]))
 
 
 def _place(error: BaseException) -> Span | None:
@@ -130,10 +137,11 @@ def _definition(subject: Subject) -> Span:
 
 _STDLIB = sysconfig.get_paths()["stdlib"]
 _SITE = Path(np.__file__).parent.parent
-_TOOLS = (PACKAGE, *(str(_SITE / name) for name in ("numpy", "scipy", "numba", "llvmlite", "gast", "islpy")))
+_DEPENDENCIES = (str(_SITE / name) for name in ("numpy", "scipy", "numba", "llvmlite", "gast", "islpy"))
+_TOOLS = tuple(folder + os.sep for folder in (PACKAGE, *_DEPENDENCIES))
 """The directories of the compiler and its dependencies."""
 
-__all__ = ["Boundary", "Subject", "internal_error", "is_fault"]
+__all__ = ["Boundary", "Subject", "internal_error", "is_fault", "is_of_tapegen", "is_of_user"]
 
 
 def frames_of_tapegen() -> int:

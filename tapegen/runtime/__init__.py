@@ -1,5 +1,6 @@
 """Runtime of differentiable functions: specialization, dispatch, fast paths of calls.
 
+* `tracebacks` - errors show the frames of the user's program only
 * `tangents` - packing and unpacking of tangents
 * `random_state` - states of random generators among the arguments
 * `stored_state` - consistency of stores into objects of the caller

@@ -33,6 +33,7 @@ from tapegen.runtime import stored_state
 from tapegen.runtime.fast_call import FastCall, as_type, as_types, gradient_of, result_types, value_of
 from tapegen.runtime.random_state import States, put_back, states_of
 from tapegen.runtime.tangents import argument_at, argument_tangents, as_result, result_tangent
+from tapegen.runtime.tracebacks import hides_frames
 from tapegen.transform.simplify.real_domain import TURNS_COMPLEX
 
 _SHARING_EFFORT = 10_000  # maximal work for deciding whether two arrays really share an element
@@ -171,6 +172,7 @@ class BoundCall:
         theirs = [leaf for leaf in (*self.leaves(), *values[:count]) if isinstance(leaf, np.ndarray)]
         kept = [_apart(item, theirs) for item in values[count:]]
 
+        @hides_frames
         def pullback(value_bar: Any) -> Any:
             """Cotangents of the arguments of `wrt` for cotangents of the value."""
             seeds = self._seeds(value, value_bar, outline.seeds)
@@ -314,7 +316,8 @@ class BoundCall:
             line = _user_line(own, self.owner.function)
             if line is not None:
                 own.add_note(f"in {self.owner.function.__qualname__}, {line}")
-            raise of_program(own) from None
+            of_program(own)
+            raise
         if form == "primal" and isinstance(error, ValueError) and str(error).endswith(TURNS_COMPLEX):
             raise _PlainValue(value) from error
 
