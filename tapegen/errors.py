@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import linecache
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +27,8 @@ class Span:
     end_column: int
     # Its own lines as they were parsed: the file may change later.  Not part of the identity of the place.
     lines: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    # Whether what has this origin serves the backward sweep of the user's statement, and is no part of it.
+    adjoint: bool = False
 
     @classmethod
     def of_line(cls, file: str, line: int, text: str | None = None) -> Span:
@@ -36,6 +38,11 @@ class Span:
         text = text.rstrip()
         indent = len(text) - len(text.lstrip())
         return cls(file, line, indent, line, len(text.encode()), (text,) if text else ())
+
+    @property
+    def of_adjoint(self) -> Span:
+        """The same place, for what serves the backward sweep of the statement there."""
+        return self if self.adjoint else replace(self, adjoint=True)
 
     def source_line(self) -> str:
         """The first line of the place, without its newline; empty when the text cannot be read."""

@@ -57,12 +57,14 @@ class Places:
         if span.file not in self.files:
             self.files.append(span.file)
         file, line = self.files.index(span.file), self.line
-        return (file, span.line - line, span.column, span.end_line - line, span.end_column, list(span.lines))
+        place = (span.line - line, span.column, span.end_line - line, span.end_column)
+        return (file, *place, list(span.lines), span.adjoint)
 
     def span(self, coded: Any) -> Span:
         """The inverse of `coded`, in a process that may have the files elsewhere."""
-        file, line, column, end_line, end_column, lines = coded
-        return Span(self.files[file], line + self.line, column, end_line + self.line, end_column, tuple(lines))
+        file, line, column, end_line, end_column, lines, adjoint = coded
+        line, end_line = line + self.line, end_line + self.line
+        return Span(self.files[file], line, column, end_line, end_column, tuple(lines), adjoint)
 
 
 def canonical_text(function: Function, places: Places, *, within_process: bool = False) -> str:

@@ -400,6 +400,12 @@ class Comment(RememberedBlocks):
 Stmt = Assign | Store | Effect | If | For | While | Break | Continue | Return | Raise | Push | Pop | Comment
 Block = tuple[Stmt, ...]
 
+
+def primal_origin(stmt: Stmt) -> Span | None:
+    """The user's statement that this one is a part of; None for adjoints."""
+    return None if stmt.origin is None or stmt.origin.adjoint else stmt.origin
+
+
 # ---- programs ------------------------------------------------------------------------------------------------------
 
 

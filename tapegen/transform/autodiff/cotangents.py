@@ -10,6 +10,7 @@ import numpy as np
 
 from tapegen.analysis.memory_access import viewed
 from tapegen.analysis.selection_frontiers import Place
+from tapegen.errors import Span
 from tapegen.ir import builders, intrinsics, traversal
 from tapegen.ir.names import NameSupply, bar_name
 from tapegen.ir.nodes import (
@@ -35,10 +36,19 @@ from tapegen.transform.autodiff.zero_guards import Guards
 
 @dataclass(slots=True)
 class Contribution:
-    """One term.  `owned`: an array term is fresh or given away, so it may be updated in place under another name."""
+    """One term.
+
+    Attributes
+    ----------
+    owned : bool
+        An array term is fresh or given away, so it may be updated in place under another name.
+    origin : Span or None
+        The primal statement whose adjoint the term is.
+    """
 
     expr: Expr
     owned: bool
+    origin: Span | None = None
 
 
 @dataclass(slots=True)
@@ -91,15 +101,19 @@ class CotangentMap:
         }
         self.shadowed: set[Var] = set()  # views whose cotangent is a view
         self.out: list[Stmt] = []  # the backward block under construction
+        self.origin: Span | None = None  # of the primal statement that is being reversed
         self.guards = Guards(function, facts)
 
     # ---- emitting ----------------------------------------------------------------------------------------------------
 
-    def emit(self, stmt: Stmt) -> None:
-        self.out.append(stmt)
+    def emit(self, stmt: Stmt, origin: Span | None = None) -> None:
+        """Emit an adjoint statement, by default as one of the primal statement that is being reversed."""
+        origin = origin or self.origin
+        self.out.append(stmt if stmt.origin or not origin else replace(stmt, origin=origin.of_adjoint))
 
     def emit_block(self, stmts: Iterable[Stmt]) -> None:
-        self.out.extend(stmts)
+        for stmt in stmts:
+            self.emit(stmt)
 
     # ---- cotangents --------------------------------------------------------------------------------------------------
 
@@ -126,11 +140,16 @@ class CotangentMap:
         if cot.named and isinstance(var.type, Array):
             self.emit(Store(cot.name, (), builders.without_broadcast(expr), accumulate=True))
             return
-        cot.pending.append(Contribution(expr, builders.is_fresh(expr) if owned is None else owned))
+        cot.pending.append(Contribution(expr, builders.is_fresh(expr) if owned is None else owned, self.origin))
 
     def _sum(self, cot: Cotangent) -> Expr | None:
         terms = [term.expr for term in cot.pending]
         return builders.add_all(terms) if terms else None
+
+    def origin_of(self, cot: Cotangent) -> Span | None:
+        """The primal statement that all pending contributions come from, if it is one."""
+        origins = {term.origin for term in cot.pending}
+        return origins.pop() if len(origins) == 1 else None
 
     def settle(self, var: Var) -> Var:
         """Give the cotangent its name, holding all contributions so far; it may then be updated in place."""
@@ -140,26 +159,27 @@ class CotangentMap:
             self.shadowed.add(var)
             self.emit(Assign((cot.name,), self._shadow(var)))
         total = None if isinstance(var.type, ListOf) else self._sum(cot)
+        origin = self.origin_of(cot)
         is_array = isinstance(var.type, Array)
         if isinstance(var.type, ListOf):
             self._settle_list(var, cot)
         elif cot.named:
             if total is not None:
                 if is_array:
-                    self.emit(Store(cot.name, (), builders.without_broadcast(total), accumulate=True))
+                    self.emit(Store(cot.name, (), builders.without_broadcast(total), accumulate=True), origin)
                 else:
-                    self.emit(Assign((cot.name,), builders.add(cot.name, total)))
+                    self.emit(Assign((cot.name,), builders.add(cot.name, total)), origin)
         elif total is None:
             self.emit(Assign((cot.name,), self._zeros(var)))
         elif is_array and self._is_flattened(var):
             # a sum may have the memory order of its terms; the view of the cotangent must be a view too
             self.emit(Assign((cot.name,), self._zeros(var)))
-            self.emit(Store(cot.name, (), builders.without_broadcast(total), accumulate=True))
+            self.emit(Store(cot.name, (), builders.without_broadcast(total), accumulate=True), origin)
         else:
             total = full(total, var)
             if is_array and not (len(cot.pending) > 1 or cot.pending[0].owned or builders.is_fresh(total)):
                 total = builders.copy(total)
-            self.emit(Assign((cot.name,), total))
+            self.emit(Assign((cot.name,), total), origin)
         cot.named = True
         cot.pending = []
         return cot.name
@@ -276,7 +296,7 @@ class CotangentMap:
             if total is None:
                 return cot.name
             if isinstance(var.type, Array):
-                self.emit(Store(cot.name, (), total, accumulate=True))
+                self.emit(Store(cot.name, (), total, accumulate=True), self.origin_of(cot))
                 cot.pending = []
                 return cot.name
             return builders.add(cot.name, total)

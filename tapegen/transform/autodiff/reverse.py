@@ -38,6 +38,7 @@ from tapegen.ir.nodes import (
     Tuple,
     Var,
     While,
+    primal_origin,
 )
 from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.transform.analyses import Facts
@@ -218,6 +219,7 @@ class ReverseSweepBuilder:
             return self.cotangents.taken(param)
         cot = self.cotangents.cotangent(param)
         owned = cot.named or len(cot.pending) > 1 or (bool(cot.pending) and cot.pending[0].owned)
+        origin = self.cotangents.origin_of(cot)
         total = self.cotangents.consume(param)
         if total is None:
             total = builders.zero_like(param)
@@ -226,7 +228,7 @@ class ReverseSweepBuilder:
             if not owned and not builders.is_fresh(total):  # results share no memory with each other or with the seed
                 total = builders.copy(total)
         if total != cot.name:
-            self.cotangents.emit(Assign((cot.name,), total))
+            self.cotangents.emit(Assign((cot.name,), total), origin)
         return cot.name
 
     def _reverse_view(self, stmt: Assign, view: Var, call: Call, total: Expr) -> None:
@@ -236,14 +238,17 @@ class ReverseSweepBuilder:
 
     def block(self, block: Block) -> None:
         """Reverse a block into `self.cotangents.out`."""
+        outer = self.cotangents.origin
         for stmt in reversed(block):
             start = len(self.cotangents.out)
+            self.cotangents.origin = stmt.origin
             self.cotangents.here = (self.cotangents.stands_at.get(stmt, stmt), True)
             self._statement(stmt)
             if len(self.cotangents.out) > start and not isinstance(stmt, (For, While, If)):
-                text = stmt.origin.text() if stmt.origin is not None else ""
-                if text:
-                    self.cotangents.out.insert(start, Comment(text, stmt.origin))
+                origin = primal_origin(stmt)
+                if origin is not None and (text := origin.text()):
+                    self.cotangents.out.insert(start, Comment(text, origin.of_adjoint))
+        self.cotangents.origin = outer
 
     def nested(self, block: Block, touched: Iterable[Var]) -> Block:
         """Reverse a nested block into a block of its own; `touched` cotangents are complete at its end."""

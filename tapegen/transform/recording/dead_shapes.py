@@ -107,7 +107,9 @@ class DeadArrayShapes:
             if is_list
             else Call(intrinsics.dim, (var, Const(axis)), (), Scalar("int64"))
         )
-        read = Assign((kept,), extent)
+        defined = self.scopes.assigns.get(var, ())
+        origin = defined[-1].origin if defined else None
+        read = Assign((kept,), extent, None if origin is None else origin.of_adjoint)
         self.scopes.assigns[kept] = [read]
         if var in owner.carried:
             self.on_entry.setdefault(owner, []).append(read)

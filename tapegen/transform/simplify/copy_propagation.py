@@ -27,6 +27,7 @@ from tapegen.ir.nodes import (
     Tuple,
     Var,
     While,
+    primal_origin,
 )
 from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.transform.simplify.dead_code import Aliases, is_pure
@@ -233,7 +234,9 @@ class Moves:
             here = stmts[j]
             if target in traversal.reads(here) and any(target in traversal.free_vars(x) for x in here.headers):
                 if several and (
-                    here.blocks or self._count(here, target) != self.reads[target] or here.origin != stmt.origin
+                    here.blocks
+                    or self._count(here, target) != self.reads[target]
+                    or primal_origin(here) != primal_origin(stmt)
                 ):
                     return False
                 return self._nest_into(stmts, k, j)
@@ -266,7 +269,8 @@ class Moves:
         ):
             return False
         limit = STATEMENT_LIMIT
-        if not (source.origin is not None and source.origin == sink.origin and not isinstance(sink, Comment)):
+        origin = primal_origin(source)
+        if not (origin is not None and origin == primal_origin(sink) and not isinstance(sink, Comment)):
             limit = NEST_LIMIT
         elif isinstance(sink, Assign) and self._in_backward(source):
             limit = 2 * NEST_LIMIT

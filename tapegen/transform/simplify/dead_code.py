@@ -29,6 +29,7 @@ from tapegen.ir.nodes import (
     Tuple,
     Var,
     While,
+    primal_origin,
 )
 from tapegen.ir.types import Array, ListOf, Scalar
 
@@ -76,7 +77,7 @@ def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: Alia
         inner = stmt.blocks
         if inner:
             new = tuple(_keep_live(part, read, live_roots, aliases, keep) for part in inner)
-            silent = not keep or stmt.origin is None or not _may_raise(stmt)
+            silent = not keep or primal_origin(stmt) is None or not _may_raise(stmt)
             if not any(map(_acts, new)) and not isinstance(stmt, While) and silent:
                 continue
             if isinstance(stmt, If) and not _acts(new[0]) and _acts(new[1]):
