@@ -1,0 +1,74 @@
+"""What the pages under docs/ show is what happens.
+
+Their Python runs without machine code here; `python -m pytest -m whole tests/documentation` runs it as a reader does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tapegen.frontend.calls.library_calls import is_library
+from tapegen.rules import registry
+from tapegen.tape.tensors.tensor import Traced
+from tests.documentation.pages import DOCS, promised, python_of, run, without_compiling
+
+# pages whose blocks are programs of their own, or need files beside them
+ELSEWHERE = {
+    "cache.md": "tests/cli/test_command_line.py",
+    "command_line.md": "tests/cli/test_command_line.py",
+    "libraries.md": "tests/export/test_library.py",
+    "networks.md": "tests/tape/test_nn.py",
+}
+PAGES = sorted(
+    name for page in DOCS.rglob("*.md") if python_of(page) and (name := str(page.relative_to(DOCS))) not in ELSEWHERE
+)
+
+
+@pytest.fixture(autouse=True)
+def own_rules_end_with_the_page() -> Iterator[None]:
+    before = dict(registry._RULES)
+    yield
+    # those of the package are loaded once
+    loaded = {
+        func: rule
+        for func, rule in registry._RULES.items()
+        if is_library(func) or (getattr(func, "__module__", "") or "").startswith("tapegen.")
+    }
+    registry._RULES.clear()
+    registry._RULES.update({**loaded, **before})
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.whole)], ids=["", "compiled"])
+@pytest.mark.parametrize("page", PAGES)
+def test_what_the_page_shows_is_what_happens(
+    page: str, compiled: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Traced, "printed_as", "tg")  # importing tapegen.tf, as other tests do, changes it
+    if not compiled:
+        without_compiling(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    source = python_of(DOCS / page)
+    run(source, tmp_path / f"{Path(page).stem}_page.py")
+    if lines := promised(source):
+        assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_pages_that_are_tested_elsewhere() -> None:
+    root = DOCS.parent
+    for page, test in ELSEWHERE.items():
+        assert f'"{page}"' in (root / test).read_text(encoding="utf-8")
+
+
+def test_every_page_is_on_the_site() -> None:
+    pages = {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")}
+    nav = re.findall(r"- (?:[^:\n]+: )?([\w/]+\.md)$", (DOCS.parent / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    assert sorted(nav) == sorted(pages)
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\]\(([\w/]+\.md)\)", index)) == pages - {"index.md"}
+    for page in pages:
+        for target in re.findall(r"\]\((?!http)([^)#]+)(?:#[^)]*)?\)", (DOCS / page).read_text(encoding="utf-8")):
+            assert ((DOCS / page).parent / target).is_file(), (page, target)
