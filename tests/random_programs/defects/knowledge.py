@@ -97,7 +97,7 @@ MEMORY = (
 
 FINALITY = (
     edit(
-        "later trips of a loop are not looked at",
+        "later iterations of a loop are not looked at",
         ArrayLiveness,
         "_later",
         ("cases.append(And((*equal_so_far, at_least(gap, 1))))", "pass"),

@@ -98,7 +98,7 @@ FUSED = likely(
         ("return Call(getattr(np, dtype), (value,), (), Scalar(dtype, False))", "return value"),
     ),
     edit(
-        "an array of another size on each trip is made once",
+        "an array of another size on each iteration is made once",
         BlockPass,
         "_serves_all",
         ("if traversal.free_vars(shape) & traversal.assigned_in(loop) or traversal.loads(shape):", "if False:"),
@@ -213,7 +213,7 @@ GATHERED = likely(
 
 HELD = likely(
     "tests/loops/test_scalar_replacement.py",
-    edit("an element is held where a trip may raise", Holding, "rewrite", ("if nest.checks:", "if False:")),
+    edit("an element is held where an iteration may raise", Holding, "rewrite", ("if nest.checks:", "if False:")),
     edit(
         "an element that another access may be is held",
         Holding,
@@ -221,7 +221,7 @@ HELD = likely(
         ("if any(self.may_alias(array, index, other) for other in others if written or other.writes):", "if False:"),
     ),
     edit(
-        "an element is read although no trip does",
+        "an element is read although no iteration does",
         Holding,
         "rewrite",
         ("test is None", "True"),
@@ -260,7 +260,7 @@ FILLED = likely(
     "tests/loops/test_zero_init_sinking.py",
     edit("a loop that may be left makes all zeros", Filling, "_fills", (" or leaves(loop.body):", ":")),
     edit(
-        "rows from the end are cleared where no trip is made",
+        "rows from the end are cleared where no iteration runs",
         Filling,
         "_rows",
         ("if not facts.nonnegative(facts.form(start)):", "if False:"),
@@ -278,7 +278,7 @@ FILLED = likely(
         ("if array not in traversal.free_vars(value):", "if True:"),
     ),
     edit(
-        "what a trip has stored before is stored over",
+        "what an iteration has stored before is stored over",
         Filling,
         "_storing",
         (
@@ -293,7 +293,7 @@ FILLED = likely(
         ("plus(loop.start, 1)", "loop.start"),
     ),
     edit(
-        "another row is taken for that of the trip",
+        "another row is taken for that of the iteration",
         zero_init_sinking,
         "_touches_row",
         ("if stmt.index[:1] != (row,):", "if False:"),
@@ -351,7 +351,7 @@ WAITING = likely(
         ("and not any(group(load.array) in written for load in traversal.loads(stmt.value))", ""),
     ),
     edit(
-        "a factor reads what the trip has written",
+        "a factor reads what the iteration has written",
         height_reduction,
         "_factored",
         ("or any(memory.group(load.array) in written for load in loads)", ""),
@@ -372,7 +372,7 @@ WAITING = likely(
         ("factor = right.factor if func is operator.add else builders.neg(right.factor)", "factor = right.factor"),
     ),
     edit(
-        "a factor that changes within the trip is taken for fixed",
+        "a factor that changes within the iteration is taken for fixed",
         height_reduction,
         "_fixed",
         ("var in found or var in changing", "var in found"),
@@ -409,13 +409,13 @@ WAITING = likely(
 STRIPS = likely(
     "tests/loops/test_strip_mining.py tests/loops/test_vector_calls.py",
     edit(
-        "trips that read what another one writes are taken to be apart",
+        "iterations that read what another one writes are taken to be apart",
         independence,
         "is_independent",
         ("if other is not None and (access.array, access.index) != (other.array, other.index):", "if False:"),
     ),
     edit(
-        "a number that goes from trip to trip is taken for a sum",
+        "a number that goes from iteration to iteration is taken for a sum",
         independence,
         "is_independent",
         (" or nest.first_read & nest.assigned != sums:", ":"),
@@ -427,7 +427,7 @@ STRIPS = likely(
         ("first == target and reads[target] == writes[target] == 1 and", "first == target and"),
     ),
     edit(
-        "all trips store the same element in any order",
+        "all iterations store the same element in any order",
         independence,
         "is_independent",
         ("return moving and all(", "return all("),

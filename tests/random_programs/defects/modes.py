@@ -238,13 +238,13 @@ WINNERS = likely(
     edit("the constant of a bound is not multiplied", Linear, "scaled", ("factor * self.constant", "self.constant")),
     edit("a factor of a bound is forgotten", Linear, "expression", ("if abs(factor) == 1 else", "if True else")),
     edit(
-        "a loop without a winner is undone for its first trip",
+        "a loop without a winner is undone for its first iteration",
         selection_loops,
         "_remembered",
         ("builders.int_add(stmt.start, Const(-stmt.step.value))", "stmt.start"),
     ),
     edit(
-        "the trip that wins is that which stays",
+        "the iteration that wins is that which stays",
         selection_loops,
         "_remembered",
         ("first = branch.wins == 0", "first = True"),

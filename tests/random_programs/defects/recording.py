@@ -40,7 +40,7 @@ DECISIONS = (
         ("if not other or not isinstance(other[-1], Break):", "if False:"),
     ),
     edit(
-        "trips are counted from the loop variable",
+        "iterations are counted from the loop variable",
         Again,
         "_trip",
         ("builders.int_add(loop.target, Const(-loop.start.value))", "loop.target"),
@@ -59,7 +59,7 @@ DECISIONS = (
     ),
     edit("a copy is taken before a loop that writes", Again, "_writes", ("return any(", "return False and any(")),
     edit(
-        "the value at the start of a trip is taken for that before the loop",
+        "the value at the start of an iteration is taken for that before the loop",
         Scopes,
         "owner_seen_from",
         ("if var in inner.carried:", "if False:"),
@@ -89,7 +89,7 @@ FINALITY = (
 
 SAVES = (
     edit(
-        "a carried value is saved after the trip",
+        "a carried value is saved after the iteration",
         Recorder,
         "_forward",
         (_PUSHES, _PUSHES.replace("out.extend", "late = list")),
@@ -138,7 +138,7 @@ SAVES = (
 )
 
 TAPES = (
-    edit("a tape for too few trips", Layout, "_count", ("builders.int_add(span, Const(abs(step) - 1))", "span")),
+    edit("a tape for too few iterations", Layout, "_count", ("builders.int_add(span, Const(abs(step) - 1))", "span")),
     edit(
         "a tape in single precision",
         Layout,
@@ -149,7 +149,7 @@ TAPES = (
         ),
     ),
     edit(
-        "a tape grows one trip late",
+        "a tape grows one iteration late",
         Layout,
         "_grown",
         ("(tape.counter, extent)", "(builders.int_add(tape.counter, Const(-1)), extent)"),
@@ -166,7 +166,7 @@ TAPES = (
         ("return not assigns or self._before_loops(assigns[0])", "return True"),
     ),
     edit(
-        "the trips of an inner loop count a tape of all trips",
+        "the iterations of an inner loop count a tape of all iterations",
         Layout,
         "_counter",
         (" and scope.parent is self.scopes.root", ""),

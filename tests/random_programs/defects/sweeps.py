@@ -101,7 +101,7 @@ FLOW = (
     ),
     edit("the else-branch is forgotten", ControlFlowAdjoints, "branches", (_UNDO_IF, _UNDO_IF.replace("orelse", "()"))),
     edit(
-        "a reversed range stops one trip early",
+        "a reversed range stops one iteration early",
         adjoint_control_flow,
         "_reversed_range",
         ("builders.int_add(start, Const(sign)),", "start,"),
@@ -113,7 +113,7 @@ FLOW = (
         ("return For(stmt.target, last,", "return For(stmt.target, builders.int_add(stop, Const(-sign)),"),
     ),
     edit(
-        "a counted loop misses its last trip",
+        "a counted loop misses its last iteration",
         ControlFlowAdjoints,
         "_counted",
         ("For(k, builders.int_add(trips, Const(-1)),", "For(k, builders.int_add(trips, Const(-2)),"),

@@ -1,6 +1,6 @@
 """Random program of profile overwrite, seed 1.
 
-finds, the trips of an inner loop count a tape of all trips: 
+finds, a counted loop misses its last iteration: 
 """
 
 import math

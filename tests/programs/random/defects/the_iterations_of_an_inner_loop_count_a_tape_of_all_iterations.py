@@ -1,6 +1,6 @@
 """Random program of profile overwrite, seed 1.
 
-finds, a counted loop misses its last trip: 
+finds, the iterations of an inner loop count a tape of all iterations: 
 """
 
 import math

@@ -1,6 +1,6 @@
 """Random program of profile overwrite, seed 1.
 
-finds, a reversed range stops one trip early: 
+finds, a reversed range stops one iteration early: 
 """
 
 import math
