@@ -4,6 +4,11 @@ Cold is with an empty cache, warm with a full one.  What is measured begins afte
 of a trivial function that numba has cached, whose time is numba's own.  Times are those of the process itself, so that
 others do not count.
 
+`python -m benchmarks.first_call --sample` measures 60 programs of `tests/programs`, chosen by the hash of their names:
+the processor time of a first value and gradient with `backend="numba"`, in a fresh process and its children, with an
+empty cache, after the imports.  It prints the sum, median and 90th percentile, and the ten dearest; `--count 20` takes
+the first 20 of them, `--each` prints every one.
+
 `python -m benchmarks.first_call --programs [NAME ...]` compares long programs of `tests/programs` with the first call
 of their primal under `numba.njit`, which takes few of them as they stand: a gradient may take twice that time and a
 second.
@@ -12,6 +17,7 @@ second.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import math
 import os
 import statistics
@@ -45,9 +51,9 @@ import numpy as np
 from numba import njit
 import tapegen as tg
 from benchmarks.measure import plain_dispatcher
-from tests.test_programs import PROGRAMS
+from tests.program_files import named
 
-[program] = [found for found in PROGRAMS if found.name == {name!r}]
+program = named({name!r})
 njit(lambda x: x.sum())(np.ones(3))
 begin = time.process_time()
 try:
@@ -64,6 +70,26 @@ else:
     function.vjp(*args, **kwargs)[1](bar)
 gradient = time.process_time() - begin
 print(str(function.inspect(*program.args(), **kwargs).compiled).count("\\n"), plain, gradient)
+"""
+SAMPLED = """
+import resource, warnings
+import tapegen as tg
+from tests.program_files import named
+
+def used():
+    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in both)
+
+warnings.simplefilter("ignore")
+program = named({name!r})
+function = tg.differentiable(wrt=program.wrt, backend="numba")(program.function)
+args, kwargs, bar = program.args(), program.kwargs(), program.value_bar()
+begin = used()
+if program.is_scalar:
+    function.value_and_grad(*args, **kwargs)
+else:
+    function.vjp(*args, **kwargs)[1](bar)
+print(used() - begin)
 """
 TRIVIAL = "from numba import njit\n\n\n@njit(cache=True)\ndef trivial(x):\n    return x.sum()\n"
 KERNELS = ("newton", "lstm")
@@ -94,12 +120,48 @@ def compare(names: Sequence[str]) -> None:
         print(f"| {name} | {lines:.0f} | {shown[0]} | {gradient:.1f} | {shown[1]} |", flush=True)
 
 
+def sample(count: int) -> list[str]:
+    """Names of programs in the order of their hashes, without those that are not compiled."""
+    from tests.program_files import collect
+
+    names = [found.name for found in collect() if not hasattr(found.module, "UNCOMPILED")]
+    return sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())[:count]
+
+
+def first_gradient(name: str) -> float:
+    """Processor seconds of the first gradient of a program in a fresh process, with an empty cache."""
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "TAPEGEN_CACHE": "1", "TAPEGEN_CACHE_DIR": cache}
+        text = SAMPLED.format(name=name)
+        return float(subprocess.check_output([sys.executable, "-c", text], env=environment, text=True).split()[-1])
+
+
+def measure_sample(count: int, *, each: bool) -> None:
+    """Print how long the first gradients of a sample of programs take."""
+    seconds = {}
+    for name in sample(count):
+        seconds[name] = first_gradient(name)
+        if each:
+            print(f"{seconds[name]:6.2f} {name}", flush=True)
+    found = sorted(seconds.values())
+    middle, high = statistics.median(found), statistics.quantiles(found, n=10)[-1]
+    print(f"{len(found)} programs: {sum(found):.1f} s, median {middle:.2f}, 90th percentile {high:.2f}")
+    for name in sorted(seconds, key=seconds.__getitem__, reverse=True)[:10]:
+        print(f"{seconds[name]:6.2f} {name}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--programs", action="store_true", help="programs of tests/programs in the place of kernels")
+    parser.add_argument("--sample", action="store_true", help="a sample of tests/programs")
+    parser.add_argument("--count", type=int, default=60, help="programs of the sample")
+    parser.add_argument("--each", action="store_true", help="print every program of the sample")
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
+    if options.sample:
+        measure_sample(options.count, each=options.each)
+        return
     if options.programs:
         compare(options.names or LONG)
         return
