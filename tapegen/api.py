@@ -12,6 +12,7 @@ from types import FrameType, FunctionType
 from typing import Any
 
 from tapegen.backend.numba.overloads import make_known
+from tapegen.backend.numba.progress import series
 from tapegen.errors import BadArgument
 from tapegen.frontend.source.callables import unwrap
 from tapegen.frontend.source.pickling import Texts, keep_texts, texts_of
@@ -189,6 +190,48 @@ class Differentiable:
             raise
 
     @hides_frames
+    def precompile(self, *args: Any, modes: Sequence[str] = ("value_and_grad",), **kwargs: Any) -> None:
+        """Compile for arguments of these types, and return when the machine code is in place.
+
+        The function does not run.  Without it the first calls run the generated Python while a helper process
+        compiles.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Arguments of the function; only their types matter, and the values that the program takes as constants.
+        modes : sequence of {"value", "value_and_grad", "grad", "vjp", "jvp", "hvp"}
+            What is going to be called.
+
+        Raises
+        ------
+        BadArgument
+            For other modes, or where a derivative of this mode does not exist.
+        """
+        if isinstance(modes, str):
+            raise BadArgument(f"modes={modes!r} is one text.", f"Give a sequence: modes=({modes!r},).")
+        for mode in modes:
+            if mode not in _FORMS:
+                raise BadArgument(f"mode {mode!r} is unknown.", f"The modes are {', '.join(_FORMS)}.")
+        with series(sum(2 if mode == "vjp" else 1 for mode in modes)):  # and the pullback
+            for mode in modes:
+                self._precompile(mode, args, kwargs)
+
+    def _precompile(self, mode: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        form = _FORMS[mode]
+        if form not in ("jvp", "tangent"):
+            self._specialise(args, kwargs).precompile(form)
+            return
+        names = self._specializer.free_names()
+        chosen = (self.options.wrt,) if isinstance(self.options.wrt, int | str) else tuple(self.options.wrt)
+        wrt = tuple([names.index(item) if item in names else item for item in chosen])
+        function = self
+        if mode == "hvp":
+            func, options = undecorated(self, {})
+            function = with_options(grad(func, wrt[0] if len(wrt) == 1 else wrt, **options), 0, options)
+        function._specialise(args, kwargs, wrt=function._specializer.of_the_call(wrt)).precompile(form)
+
+    @hides_frames
     def inspect(self, *args: Any, **kwargs: Any) -> Inspection:
         """The generated programs for arguments of these types; the function does not run."""
         call = self._specialise(args, kwargs)
@@ -275,6 +318,16 @@ class Differentiable:
 
 make_known(Differentiable, ("njit",))
 
+_FORMS: dict[str, Form] = {
+    "value": "primal",
+    "value_and_grad": "joint",
+    "grad": "joint",
+    "vjp": "record",
+    "jvp": "jvp",
+    "hvp": "tangent",
+}
+"""The programs that calls need."""
+
 
 class _ClassMethod(classmethod):
     """A differentiable class method: bound to a class it still has derivatives, in every version of Python."""
@@ -344,7 +397,8 @@ def differentiable(
         The function returns `(objective, anything)` and only the objective is differentiated.
     backend : {"auto", "numba", "python"}
         "numba" compiles; "python" runs the readable source in CPython; "auto" compiles where every call can be
-        compiled and the code is not so long that compiling takes minutes, and warns once where it does not.
+        compiled and the code is not so long that compiling takes minutes, and warns once where it does not.  Its first
+        calls run the readable source while a helper process compiles (docs/performance.md).
     boundscheck : bool
         Check indices at run time where they are not proved.
     fastmath : bool
@@ -462,6 +516,17 @@ def _outcome(func: Callable[..., Any], count: int, names: str | tuple[str, ...])
     head = f"def {title if title.isidentifier() else supply.fresh('outcome')}({arguments}):"
     text = f"{head}\n    {called}({arguments})\n    return {returned}\n"
     return function_from_text(text, {called: func})
+
+
+def undecorated(func: Callable[..., Any], options: dict[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """The plain function of a differentiable one, and its options except `wrt` and `signatures`.
+
+    Each access of a method creates another differentiable object for the same object.
+    """
+    if not isinstance(func, Differentiable):
+        return func, options
+    kept = ("has_aux", "backend", "boundscheck", "fastmath", "cache")
+    return func.python, {**{name: getattr(func.options, name) for name in kept}, **options}
 
 
 def directions(count: int, tangents: Sequence[Any]) -> dict[int, Any]:

@@ -10,7 +10,16 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tapegen.api import Differentiable, along, differentiable, directions, grad, refuse_recorded, with_options
+from tapegen.api import (
+    Differentiable,
+    along,
+    differentiable,
+    directions,
+    grad,
+    refuse_recorded,
+    undecorated,
+    with_options,
+)
 from tapegen.errors import BadArgument, TapegenError
 from tapegen.frontend.calls.random_replay import refuse_unseeded
 from tapegen.frontend.values.pytree import Slot, StaticValue, Struct, flatten, leaves_of, map_leaves, rebuild
@@ -194,19 +203,8 @@ def hessian(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[
     structures, it has theirs around that, and the axes of each result come first.  With `has_aux` the auxiliary
     result of the function follows.
     """
-    func, options = _undecorated(func, options)
+    func, options = undecorated(func, options)
     return jacobian(jacobian(func, wrt, "reverse", **options), wrt, **options)
-
-
-def _undecorated(func: Callable[..., Any], options: dict[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """The plain function of a differentiable one, and its options except `wrt` and `signatures`.
-
-    Each access of a method creates another differentiable object for the same object.
-    """
-    if not isinstance(func, Differentiable):
-        return func, options
-    kept = ("has_aux", "backend", "boundscheck", "fastmath", "cache")
-    return func.python, {**{name: getattr(func.options, name) for name in kept}, **options}
 
 
 @hides_frames
@@ -231,7 +229,7 @@ def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any
     if "wrt" in options:
         raise BadArgument("hvp takes no wrt.", "Pass None as the tangent of an argument that stays as it is.")
     wrt = tuple([k for k, tangent in enumerate(tangents) if tangent is not None])
-    func, options = _undecorated(func, options)
+    func, options = undecorated(func, options)
     gradient = grad(func, wrt[0] if len(wrt) == 1 else wrt, **options)
     _, product, *aux = along(gradient, primals, tangents, **options)
     return (product, *aux) if aux else product

@@ -20,16 +20,23 @@ class Config:
     tracebacks : {"user", "full"}
         Which frames errors show: those of the user's program and of the libraries that it calls, or all of them.
         An `InternalError` names a file that holds its full traceback in either case.
+    background : {"auto", False}
+        Whether a helper process compiles while calls run the generated Python: "auto" where this process may use two
+        processors, and is no worker of `multiprocessing`.
+    progress : {"auto", True, False}
+        Whether a line says what is compiled while a call waits for it: "auto" in terminals and notebooks.
 
     Examples
     --------
     >>> import tapegen as tg
     >>> tg.config.tracebacks = "full"
     >>> tg.config
-    Config(tracebacks='full')
+    Config(tracebacks='full', background='auto', progress='auto')
     """
 
     tracebacks: Literal["user", "full"] = "user"
+    background: Literal["auto", False] = "auto"
+    progress: Literal["auto", True, False] = "auto"
 
     if not TYPE_CHECKING:  # to a type checker it would allow every name
 

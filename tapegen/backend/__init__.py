@@ -2,5 +2,6 @@
 
 * `printer` - programs as Python source
 * `numba` - Python source as machine code: all contact with numba and LLVM
+* `background` - a helper process that compiles while calls run Python
 * `cache` - derived programs and machine code on disk
 """

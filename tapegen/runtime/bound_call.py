@@ -129,6 +129,20 @@ class BoundCall:
         self._remember("joint", lambda: FastCall.of_gradient(program, leaves, seeds))
         return self._stored(values[:count], leaves, "joint"), self._gradient(values[count:], "joint")
 
+    def precompile(self, form: Form) -> None:
+        """Compile the program of a form for these arguments; "record" includes its pullback.  Nothing runs."""
+        program = self.program
+        if program.never_returns or program.options.backend == "python":
+            return
+        leaves = self.leaves()
+        if form == "joint":
+            leaves += [_seed_one(seed) for seed in program.outline("joint").seeds]
+        elif form in ("jvp", "tangent"):
+            form = self._tangent_form(form)
+            given = dict(zip(program.lowered.function.params, leaves, strict=False))
+            leaves += [_zero_tangent(given[var]) for var in program.wrt_vars()]
+        program.compile(form, leaves, pullback=form == "record")
+
     def raise_as_python(self) -> None:
         """Raise what plain Python raises; report an argument that is no scalar or array if that is the reason.
 
@@ -189,8 +203,7 @@ class BoundCall:
 
     def _jvp(self, form: Form, tangents: Sequence[Any]) -> tuple[Any, ...]:
         program = self.program
-        if program.options.has_aux or program.lowered.mutations or not any(program.active_results(scalar=False)):
-            form = "jvp"
+        form = self._tangent_form(form)
         given: dict[Var, Any] = {}
         arguments = self.owner.bind(self.args, self.kwargs)
         for name, tangent in zip(program.wrt_names, tangents, strict=True):
@@ -221,6 +234,12 @@ class BoundCall:
             return None, tangent
         result, *aux = self.parts(self._stored(values[:count], leaves, form))
         return result, tangent, *aux
+
+    def _tangent_form(self, form: Form) -> Form:
+        """The program that computes tangents: with values where these are needed as well."""
+        program = self.program
+        whole = program.options.has_aux or program.lowered.mutations or not any(program.active_results(scalar=False))
+        return "jvp" if whole else form
 
     def _remember(self, form: Form, make: Callable[[], FastCall | None]) -> None:
         """A fast call for later calls, if this one has run compiled code."""
@@ -255,7 +274,7 @@ class BoundCall:
         try:
             if len(entry) < len(arrays):  # compiled code does not accept read-only arrays to write into
                 return program.interpret(program.function(form), leaves)
-            return program.run(form, leaves)
+            return program.run(form, leaves, lambda: _restore_arguments(entry, states))
         except Raised as raised:
             error = raised.error
             _restore_arguments(entry, states)
@@ -492,6 +511,11 @@ class _PlainValue(Exception):
     def __init__(self, value: Any) -> None:
         super().__init__()
         self.value = value
+
+
+def _zero_tangent(leaf: Any) -> Any:
+    """A tangent of the type that a call passes for an argument."""
+    return np.zeros_like(leaf, order="C", subok=False) if isinstance(leaf, np.ndarray) else type(leaf)(0)
 
 
 def _seed_one(seed: Var) -> Any:

@@ -175,7 +175,7 @@ def test_types_come_back(type_: Any) -> None:
 
 
 def key(source: PythonSource = SOURCE, from_start: bool = False, *args: Any) -> str | None:
-    return KeptCode(source, from_start)._key(args or (types.float64,), cpu_target.target_context)
+    return KeptCode(source, from_start).key(args or (types.float64,), cpu_target.target_context)
 
 
 def test_keys_of_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,36 +47,54 @@ class KeptCode(NullCache):
         The source of the dispatcher.
     from_start : bool
         How the source is compiled, see `build_numba`.
+    on_disk : bool
+        Whether code is read from the cache and stored there.
     """
 
-    def __init__(self, source: PythonSource, from_start: bool) -> None:
-        self.source, self.from_start = source, from_start
+    def __init__(self, source: PythonSource, from_start: bool, *, on_disk: bool = True) -> None:
+        self.source, self.from_start, self.on_disk = source, from_start, on_disk
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function for argument types; None if there is none."""
-        kept, key = store(), self._key(sig, target_context)
-        if kept is None or key is None:
+        key = self.key(sig, target_context)
+        kept = store() if self.on_disk else None
+        if key is None:
             return None
         if key not in _loaded:  # numba asks while it holds its lock
-            data = kept.load(key)
-            found = None if data is None else _rebuilt(data, key, target_context)
-            if found is None:
+            data = None if kept is None else kept.load(key)
+            if data is None or not self.take(key, data, target_context):
                 return None
-            _loaded[key] = found
         return _loaded[key]
+
+    def take(self, key: str, data: bytes, target_context: Any) -> bool:
+        """Accept stored code; whether this process can run it."""
+        found = _rebuilt(data, key, target_context)
+        if found is not None:
+            _loaded[key] = found
+        return found is not None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Store a compiled function."""
         if not _is_small(data.library.get_function(data.fndesc.llvm_func_name)):
             data.library._shared_module = _empty_module(data.target_context, data.library.name)
-        kept, key = store(), self._key(sig, data.target_context)
-        if kept is None or key is None:
-            return
-        payload = _reduced(data, key)
-        if payload is not None:
+        key = self.key(sig, data.target_context)
+        if key is not None and self.is_wanted():
+            payload = _reduced(data, key)
+            if payload is not None:
+                self.keep(key, payload)
+
+    def is_wanted(self) -> bool:
+        """Whether compiled code is kept."""
+        return self.on_disk and store() is not None
+
+    def keep(self, key: str, payload: bytes) -> None:
+        """Store code under its key."""
+        kept = store()
+        if kept is not None and self.on_disk:
             kept.save(key, payload)
 
-    def _key(self, sig: Any, target_context: Any) -> str | None:
+    def key(self, sig: Any, target_context: Any) -> str | None:
+        """The key of the code for argument types; None if it depends on objects of this process."""
         args = sig if isinstance(sig, tuple) else sig.args
         classes = all(isinstance(v, type) and issubclass(v, BaseException) for v in self.source.namespace.values())
         if not classes or not all(isinstance(arg, _PLAIN) for arg in args):

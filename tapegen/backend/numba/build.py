@@ -22,7 +22,7 @@ import linecache
 import os
 import warnings
 import weakref
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from types import FunctionType, TracebackType
 from typing import Any
 
@@ -34,11 +34,15 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError, NumbaPendingDeprecationWarning, NumbaPerformanceWarning
 
+from tapegen.backend.background import interruption
+from tapegen.backend.background.availability import waiting
+from tapegen.backend.background.deferral import compile_in_background
 from tapegen.backend.cache.machine_code import KeptCode
 from tapegen.backend.numba import code_memory, memory_limit
 from tapegen.backend.numba.library import fft, lapack, special_functions
 from tapegen.backend.numba.liveness import fast_liveness
 from tapegen.backend.numba.patches import is_enabled, is_plain, warn_of
+from tapegen.backend.numba.progress import compiling
 from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import BuildError, CacheWarning, CompileLimit, InternalError, Span, TapegenError
 from tapegen.ir.recursion_limit import deep
@@ -108,7 +112,9 @@ def _keep_memory() -> None:
     np.empty(_LARGEST_IN_HEAP, np.uint8)
 
 
-def build_python(source: PythonSource, tapes: Collection[str] = ()) -> Callable[..., Any]:
+def build_python(
+    source: PythonSource, tapes: Collection[str] = (), *, interruptible: bool = False
+) -> Callable[..., Any]:
     """The entry function of a source, run by CPython.
 
     Tracebacks, `pdb` and `inspect.getsource` show the lines of the source.
@@ -119,13 +125,15 @@ def build_python(source: PythonSource, tapes: Collection[str] = ()) -> Callable[
         The source.
     tapes : collection of str
         The names of tapes, which must not grow without bound.
+    interruptible : bool
+        Whether its loops stop when machine code has become available (`background.interruption`).
 
     Raises
     ------
     CompileLimit
         If the source exceeds the limits of CPython's parser.
     """
-    function: FunctionType = _run(source, tapes)[source.entry]
+    function: FunctionType = _run(source, tapes, interruptible=interruptible)[source.entry]
     weakref.finalize(function, linecache.cache.pop, source.file_name, None)
     return function
 
@@ -137,6 +145,7 @@ def build_numba(
     fastmath: bool | None = None,
     from_start: bool = False,
     kept: bool = False,
+    background: bool = False,
 ) -> Dispatcher:
     """The entry function of a source as a numba dispatcher; it compiles when first called, or by `compile(types)`.
 
@@ -151,6 +160,8 @@ def build_numba(
         such source.
     kept : bool
         Whether compiled code is stored on disk.
+    background : bool
+        Whether the entry raises `Deferred` while a helper process compiles it.
 
     Raises
     ------
@@ -181,12 +192,14 @@ def build_numba(
             own.targetoptions["no_cfunc_wrapper"] = True  # C does not call it; Python may, by `py_func` of its caller
             namespace[name] = _inlined.setdefault(inspect.getsource(own.py_func), own)
         if namespace[name] is own:
-            _prepare(own, compilers)
+            _prepare(own, compilers, source)
     # numba's contexts hold what is compiled, which holds its globals; numba releases it when the dispatcher is deleted
     entry = namespace.pop(source.entry)
     if isinstance(entry, Dispatcher):
-        if kept and is_enabled("machine_code"):
-            entry._cache = KeptCode(source, from_start)  # type: ignore[attr-defined]
+        if (kept or background) and is_enabled("machine_code"):
+            code = entry._cache = KeptCode(source, from_start, on_disk=kept)  # type: ignore[attr-defined]
+            if background:
+                compile_in_background(entry, code)
         weakref.finalize(entry, _forget, namespace, source)
     return entry
 
@@ -209,6 +222,32 @@ def _forget(namespace: dict[str, Any], source: PythonSource) -> None:
         if name in namespace and not namespace[name].targetoptions.get("forceinline"):
             del namespace[name]
     linecache.cache.pop(source.file_name, None)
+
+
+def typed(dispatcher: Any, values: Sequence[Any]) -> list[Any]:
+    """The types of values as numba sees them."""
+    return [dispatcher.typeof_pyval(value) for value in values]
+
+
+def parameter_type(type_: Type) -> Any:
+    """The numba type of a scalar or contiguous array."""
+    assert isinstance(type_, Array | Scalar)
+    dtype = numba.from_dtype(np.dtype(type_.dtype))
+    return numba.types.Array(dtype, type_.rank, "C") if isinstance(type_, Array) else dtype
+
+
+def compile_for(dispatcher: Any, types: Sequence[Any]) -> list[Any]:
+    """Compile for argument types, in this process or, if it is compiling this already, in the background.
+
+    Returns
+    -------
+    list
+        The types of the results.
+    """
+    with waiting():
+        dispatcher.compile(tuple(types))
+    found = dispatcher.overloads[tuple(types)].signature.return_type
+    return list(getattr(found, "types", [found]))  # a tuple has several
 
 
 def empty_list(item: Type) -> Any:
@@ -243,12 +282,14 @@ _MODULE = "<dynamic>"
 """The name that numba gives to the module of functions without one; a recursive function is found only under it."""
 
 
-def _run(source: PythonSource, tapes: Collection[str] = ()) -> dict[str, Any]:
+def _run(source: PythonSource, tapes: Collection[str] = (), *, interruptible: bool = False) -> dict[str, Any]:
     """Execute the source; its file name contains a hash of it, so that no two sources share a name."""
     try:
         tree: Any = source.text
         if tapes:
             tree = memory_limit.Watched(tapes).visit(ast.parse(source.text))
+        if interruptible:
+            tree = interruption.Interruptible().visit(ast.parse(source.text) if tree is source.text else tree)
         code = compile(tree, source.file_name, "exec")
     except (RecursionError, MemoryError) as error:
         raise CompileLimit(
@@ -256,7 +297,7 @@ def _run(source: PythonSource, tapes: Collection[str] = ()) -> dict[str, Any]:
             SPLIT,
         ) from None
     linecache.cache[source.file_name] = (len(source.text), None, source.text.splitlines(True), source.file_name)
-    namespace = {"__name__": _MODULE, **memory_limit.NAMES, **source.namespace}
+    namespace = {"__name__": _MODULE, **memory_limit.NAMES, **interruption.NAMES, **source.namespace}
     exec(code, namespace)
     return namespace
 
@@ -277,7 +318,7 @@ def _while_compiling(error: Exception) -> InternalError:
     return fault
 
 
-def _prepare(dispatcher: Any, compilers: tuple[type[CompilerBase], ...]) -> None:
+def _prepare(dispatcher: Any, compilers: tuple[type[CompilerBase], ...], source: PythonSource) -> None:
     """Errors report their line, and warnings the user cannot act on are hidden.
 
     The first of the compilers that accepts the function is used; the last one accepts all that any of them accepts.
@@ -301,7 +342,7 @@ def _prepare(dispatcher: Any, compilers: tuple[type[CompilerBase], ...]) -> None
             warnings.simplefilter("ignore", NumbaPerformanceWarning)  # "@ is faster on contiguous arrays"
             warnings.simplefilter("ignore", NumbaPendingDeprecationWarning)  # the lists that a pullback accepts
             try:
-                with deep():  # numba recurses from block to block of a long function
+                with deep(), compiling(dispatcher, source, signature):  # numba recurses from block to block
                     compiled = first_that_compiles(signature)
                 code_memory.hand_over_modules(dispatcher)
                 return compiled
