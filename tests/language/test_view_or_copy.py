@@ -117,6 +117,32 @@ def test_views_and_copies_are_what_they_are(maker: str, store: str, source: str)
     assert judge(Program(2, maker, "C", source, store, "sums")) == "right"
 
 
+NUMBERS = [
+    *("ascontiguousarray(q)", "asfortranarray(q)", "asarray(q)", "asanyarray(q)", "array(q, copy=None, ndmin=1)"),
+    *("array(q, ndmin=2)", "atleast_1d(q)", "atleast_2d(q)", "atleast_3d(q)", "copy(q)", "ravel(q)", "squeeze(q)"),
+    *("reshape(q, -1)", "transpose(q)", "expand_dims(q, 0)", "broadcast_to(q, (1,))"),
+]
+"""What makes an array of a number."""
+
+
+@pytest.mark.parametrize("kind", ["x", "np.array(x)"])
+@pytest.mark.parametrize("maker", NUMBERS)
+def test_a_number_gets_the_axes_that_numpy_gives_it(maker: str, kind: str) -> None:
+    text = f"def f(x):\n    q = {kind}\n    r = np.{maker}\n    return (1 + r.ndim) * x + np.sum(r) ** 2\n"
+    f = function_from_text(text, {"np": np})
+    value, slope = tg.value_and_grad(f, backend="python")(0.65)
+    axes = (f(0.65) - 0.65**2) / 0.65
+    assert value == pytest.approx(f(0.65))
+    assert slope == pytest.approx(axes + 2 * 0.65)
+
+
+@pytest.mark.parametrize("function", ["ascontiguousarray", "asfortranarray"])
+def test_an_axis_that_a_number_gets_shows_its_memory(function: str) -> None:
+    text = f"def f(x):\n    base = np.array(x)\n    r = np.{function}(base)\n    r[0] = 3 * x\n    return base * x\n"
+    f = function_from_text(text, {"np": np})
+    assert tg.value_and_grad(f, backend="python")(0.65) == pytest.approx((3 * 0.65**2, 6 * 0.65))
+
+
 @pytest.mark.parametrize("text", ["x.imag", "np.imag(x)"])
 def test_nobody_writes_into_the_imaginary_part_of_real_numbers(text: str) -> None:
     f = function_from_text(f"def f(x):\n    i = {text}\n    i[0] = x[1]\n    return np.sum(i)\n", {"np": np})

@@ -162,10 +162,12 @@ def _shared(cx: Context, value: Any, dtype: Any, order: Any, copies: Any, hint: 
 def _contiguous(func: Any, layout: str) -> None:
     @handles(func, takes="a, dtype=None")
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-        value = _asarray(cx, args, kwargs, hint)
-        if isinstance(value, Leaf) and isinstance(value.type, Array) and value.type.layout not in (layout,):
-            return call_library(cx, func, [value], {}, hint)
-        return value
+        with_an_axis = {"copy": StaticValue(None), "ndmin": StaticValue(1)}  # NumPy gives numbers one, too
+        value = _array(cx, args, kwargs | with_an_axis, hint)
+        if not isinstance(value, Leaf) or not isinstance(value.type, Array):
+            return value
+        is_ordered = value.type.layout in ((layout,) if value.type.rank > 1 else ("C", "F"))
+        return value if is_ordered else call_library(cx, func, [value], {}, hint)
 
 
 _contiguous(np.ascontiguousarray, "C")
