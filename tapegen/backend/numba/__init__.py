@@ -5,6 +5,7 @@
 * `progress` - what is told of compiling: a line in terminals and notebooks, and the log
 * `compiler` - the numba compiler pipeline, with errors that name their line
 * `overloads` - overloads that numba resolves through callbacks
+* `call_resolution` - signatures of calls, found once
 * `liveness` - liveness of variables in numba's IR
 * `register_promotion` - variables as SSA values instead of stack slots
 * `range_loops` - loops over `range(n)` in few instructions

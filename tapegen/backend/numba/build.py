@@ -39,6 +39,7 @@ from tapegen.backend.background.availability import waiting
 from tapegen.backend.background.deferral import compile_in_background
 from tapegen.backend.cache.machine_code import KeptCode
 from tapegen.backend.numba import code_memory, memory_limit
+from tapegen.backend.numba.call_resolution import calls_resolved_once
 from tapegen.backend.numba.library import fft, lapack, special_functions
 from tapegen.backend.numba.liveness import fast_liveness
 from tapegen.backend.numba.patches import is_enabled, is_plain, warn_of
@@ -338,7 +339,8 @@ def _prepare(dispatcher: Any, compilers: tuple[type[CompilerBase], ...], source:
 
     def quiet(signature: Any) -> Any:
         live_names = fast_liveness if is_enabled("liveness") else contextlib.nullcontext
-        with global_compiler_lock, live_names(), warnings.catch_warnings():
+        resolved = calls_resolved_once if is_enabled("call_resolution") else contextlib.nullcontext
+        with global_compiler_lock, live_names(), resolved(), warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaPerformanceWarning)  # "@ is faster on contiguous arrays"
             warnings.simplefilter("ignore", NumbaPendingDeprecationWarning)  # the lists that a pullback accepts
             try:

@@ -210,6 +210,15 @@ PATCHES = (
         _live_map_agrees,
     ),
     Patch(
+        "call_resolution",
+        "the signature of a call of known argument types is found once",
+        (
+            Uses("numba.core.types.functions:BaseFunction.get_call_type", ("self", "context", "args", "kws")),
+            Uses("numba.core.types.functions:BaseFunction.get_impl_key", ("self", "sig")),
+            Uses("numba.core.targetconfig:ConfigStack.top_or_none", ()),
+        ),
+    ),
+    Patch(
         "code_memory",
         "the intermediate representation of programs that are dropped is freed",
         (
