@@ -92,6 +92,11 @@ def _width(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
+def printable(text: str) -> str:
+    """A text on one line, with escapes for what does not print."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 class TapegenError(Exception):
     """Base of every refusal.
 

@@ -2,6 +2,7 @@
 
 * `signature` - argument types as text
 * `target` - functions named on the command line
+* `terminal` - color where a person reads
 * `show` - print generated code
 * `write` - write derivatives as a module
 * `build` - build a shared library
@@ -21,8 +22,7 @@ import sys
 from collections.abc import Sequence
 
 from tapegen.cli import build, cache, check, completion, explain, rules, show, write
-from tapegen.errors import TapegenError
-from tapegen.export.module import printable
+from tapegen.errors import TapegenError, printable
 
 _COMMANDS = (show, write, build, check, explain, rules, cache, completion)
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from tapegen.cli.write import wanted
-from tapegen.errors import BuildError
+from tapegen.errors import BuildError, printable
 from tapegen.export.library import build_library, default_modes, default_name
-from tapegen.export.module import MODES, printable
+from tapegen.export.module import MODES
 from tapegen.export.wheel import source_distribution, wheel
 
 EXAMPLES = """\

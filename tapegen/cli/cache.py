@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from tapegen.backend.cache.store import FOLDER, LIMIT, SWITCH, Store, Unusable, cache_folder, size_limit, switched_off
-from tapegen.errors import BadArgument
-from tapegen.export.module import printable
+from tapegen.errors import BadArgument, printable
 
 EXAMPLES = f"""\
 examples:

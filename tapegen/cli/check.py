@@ -15,8 +15,8 @@ import numpy as np
 from tapegen.api import Differentiable
 from tapegen.cli.signature import signature_of
 from tapegen.cli.target import check_arguments, load_functions
-from tapegen.errors import BadArgument, TapegenError
-from tapegen.export.module import name_of, printable
+from tapegen.errors import BadArgument, TapegenError, printable
+from tapegen.export.module import name_of
 from tapegen.frontend.source.synthesize import function_from_text
 from tapegen.frontend.values.pytree import flatten
 from tapegen.testing import check_grads

@@ -8,6 +8,7 @@ from pathlib import Path
 from tapegen.cli.html_page import page
 from tapegen.cli.signature import signature_of
 from tapegen.cli.target import check_arguments, load_function
+from tapegen.cli.terminal import print_report
 from tapegen.cli.write import replace_file
 from tapegen.errors import BadArgument
 from tapegen.runtime.bound_call import inspected
@@ -31,7 +32,9 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--args", default="", metavar="TYPES", help='argument types ("f8[:], f8, n=3")')
     parser.add_argument("--wrt", help="arguments to differentiate with respect to (names or positions)")
     parser.add_argument("--size", type=int, default=100, help="the size of every axis, for bytes (default: 100)")
-    parser.add_argument("--html", metavar="FILE", help="write a page with the code side by side")
+    parser.add_argument(
+        "--html", metavar="FILE", help="write a page: bars of what is recorded, and both sweeps side by side"
+    )
     parser.set_defaults(run=run)
 
 
@@ -45,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     call = function._specialise(signature.args, signature.kwargs)
     inspection = inspected(call.program, call.leaves())
     if options.html is None:
-        print(inspection.report)
+        print_report(inspection.report)
     else:
-        replace_file(Path(options.html), page(inspection, call.program.lowered.sources))
+        replace_file(Path(options.html), page(inspection))
     return 0

@@ -6,6 +6,7 @@ import argparse
 
 from tapegen.cli.signature import signature_of
 from tapegen.cli.target import check_arguments, load_function
+from tapegen.cli.terminal import print_source
 from tapegen.pipeline.stages import STAGES
 
 EXAMPLES = """\
@@ -44,9 +45,9 @@ def run(options: argparse.Namespace) -> int:
     check_arguments(function, signature)
     inspection = function.inspect(*signature.args, **signature.kwargs)
     if options.stage:
-        print(inspection.stages[options.stage])
+        print_source(inspection.stages[options.stage])
     elif options.form == "pair":
-        print(f"{inspection.forward}\n\n{inspection.backward}")
+        print_source(f"{inspection.forward}\n\n{inspection.backward}")
     else:
-        print(getattr(inspection, options.form))
+        print_source(getattr(inspection, options.form))
     return 0

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.errors import BadArgument
-from tapegen.export.module import printable
+from tapegen.errors import BadArgument, printable
 
 _DTYPES = {"f8": np.float64, "f4": np.float32, "i8": np.int64, "i4": np.int32, "b1": np.bool_}
 _DTYPES |= {"c16": np.complex128, "c8": np.complex64}

@@ -14,8 +14,8 @@ from typing import Any
 
 from tapegen.api import Differentiable, differentiable
 from tapegen.cli.signature import Signature
-from tapegen.errors import BadArgument, SourceUnavailable
-from tapegen.export.module import name_of, printable
+from tapegen.errors import BadArgument, SourceUnavailable, printable
+from tapegen.export.module import name_of
 
 
 def load_functions(target: str, wrt: str | None = None) -> list[Differentiable]:

@@ -13,8 +13,8 @@ from tapegen.api import Differentiable
 from tapegen.backend.cache.atomic_files import publish
 from tapegen.cli.signature import signature_of
 from tapegen.cli.target import check_arguments, load_functions
-from tapegen.errors import BadArgument
-from tapegen.export.module import GENERATED, MODES, Wanted, module_text, name_of, printable
+from tapegen.errors import BadArgument, printable
+from tapegen.export.module import GENERATED, MODES, Wanted, module_text, name_of
 
 EXAMPLES = """\
 examples:

@@ -21,8 +21,8 @@ from tapegen.api import Differentiable, differentiable
 from tapegen.backend.cache.atomic_files import publish
 from tapegen.backend.numba.build import decorator_text
 from tapegen.backend.printer.module import emit
-from tapegen.errors import BadArgument, BuildError, NameConflict
-from tapegen.export.module import MODES, Derived, Form, Wanted, name_of, printable
+from tapegen.errors import BadArgument, BuildError, NameConflict, printable
+from tapegen.export.module import MODES, Derived, Form, Wanted, name_of
 from tapegen.export.native.blas import Products
 from tapegen.export.native.c_header import header
 from tapegen.export.native.c_wrappers import implementation

@@ -21,7 +21,7 @@ import numpy as np
 from tapegen.api import Differentiable, differentiable, grad
 from tapegen.backend.numba.build import decorator_text
 from tapegen.backend.printer.module import emit
-from tapegen.errors import BadArgument, BuildError
+from tapegen.errors import BadArgument, BuildError, printable
 from tapegen.frontend.source.callables import first_result
 from tapegen.frontend.values.pytree import StaticValue, Struct, abstract_of, children_of
 from tapegen.ir import intrinsics
@@ -418,11 +418,6 @@ def _as_default(value: Any, type_: Type) -> Const | None:
     return Const(value) if (type_.dtype, type(value)) in (("int64", int), ("bool", bool)) else None
 
 
-def printable(text: str) -> str:
-    """A text on one line, with escapes for what does not print."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 # ---- several functions in one module -------------------------------------------------------------------------------
 
 
@@ -464,4 +459,4 @@ def _home(value: Any) -> tuple[str, str]:
     return module, name
 
 
-__all__ = ["GENERATED", "MODES", "Derived", "Form", "Wanted", "module_text", "name_of", "printable"]
+__all__ = ["GENERATED", "MODES", "Derived", "Form", "Wanted", "module_text", "name_of"]

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from tapegen.errors import BadArgument, BuildError
-from tapegen.export.module import Derived, printable
+from tapegen.errors import BadArgument, BuildError, printable
+from tapegen.export.module import Derived
 from tapegen.export.native.entry_points import Entry, Parameter
 from tapegen.export.native.entry_points import Result as CResult
 from tapegen.frontend.values.pytree import Slot, StaticValue, Struct

@@ -6,6 +6,9 @@
 * `derivation` - a derivative under construction: every program on the way
 * `compile` - the passes in order
 * `nested` - derivatives inside differentiated functions
+* `highlight` - syntax highlighting
+* `aligned_sweeps` - forward and backward sweep by statements
+* `html_view` - generated code as HTML
 * `inspection` - what was generated and recorded, and why
 * `debug_nans` - which line first makes a NaN or an infinity
 * `debug_passes` - optimizations switched off by name

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import html
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from tapegen.backend.printer.module import expression_text
 from tapegen.backend.printer.source import PythonSource
-from tapegen.errors import InternalError, TapegenError
+from tapegen.errors import InternalError, Span, TapegenError
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Call, Const, Expr, Function, Return, Var
 from tapegen.ir.printer import function_text
 from tapegen.ir.types import Array, ListOf, Scalar, Type
+from tapegen.pipeline.html_view import LEGEND, ReportRow, report_html, view_html
 from tapegen.pipeline.stages import STAGES
 
 if TYPE_CHECKING:
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from tapegen.transform.recording.decisions import Decision
     from tapegen.transform.recording.tape_layout import Tape
 
-_WAYS = {"record": "recorded", "recompute": "recomputed", "induction": "from the counter", "live": "live"}
-_HEAD = ("value", "how", "bytes", "why", "line")
+_WAYS = {way: label for way, (label, *_) in LEGEND.items()} | {"live": "live"}
 _INTEGER = {operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.neg, max, min, abs}
 
 
@@ -71,6 +71,8 @@ class Kept:
         Bytes; None where they depend on trip counts or on sizes that are not given.
     line : str
         The user's statement that computes the value, with its line number.
+    origin : Span or None
+        Its place.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Kept:
     size: str = ""
     bytes: int | None = 0
     line: str = ""
+    origin: Span | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +121,7 @@ class Report:
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
         """Name, way, bytes, reason and line of each value."""
-        rows = [
-            (value.name, _WAYS[value.way], _size(value), value.why, value.line)
-            for value in self.values
-            if value.way != "live"
-        ]
-        rows += [(copy.name, "copied by the split form", _size(copy), copy.why, "") for copy in self.copies]
-        return rows
+        return [(row.name, _WAYS[row.way], row.size, row.why, row.line) for row in self.table()]
 
     def facts(self) -> list[tuple[str, str]]:
         """The lines above the table: label and names."""
@@ -151,12 +148,17 @@ class Report:
             ]
         return "\n".join(lines)
 
+    def table(self) -> list[ReportRow]:
+        """The rows with what a picture of them needs."""
+        rows = [
+            ReportRow(value.name, value.way, _size(value), value.bytes, value.why, value.line, value.origin)
+            for value in self.values
+            if value.way != "live"
+        ]
+        return rows + [ReportRow(v.name, "copied", _size(v), v.bytes, v.why, "", None) for v in self.copies]
+
     def _repr_html_(self) -> str:
-        facts = "".join(f"<tr>{_cell(label, 'th')}{_cell(names)}</tr>" for label, names in self.facts())
-        rows = "".join(f"<tr>{''.join(_cell(text) for text in row)}</tr>" for row in self.rows())
-        head = "".join(_cell(text, "th") for text in _HEAD)
-        table = f"<table><tr>{head}</tr>{rows}</table>" if rows else ""
-        return f"<table>{facts}</table>{table}"
+        return report_html(self.facts(), self.table())
 
 
 class Inspection:
@@ -170,6 +172,8 @@ class Inspection:
         The programs.
     leaves : sequence, optional
         Values of the primal's parameters, from whose shapes the recorded bytes are computed.
+    functions : sequence of function, optional
+        The user's functions that the primal was lowered from.
 
     Attributes
     ----------
@@ -190,7 +194,14 @@ class Inspection:
         What is active, what is recorded and why.
     """
 
-    def __init__(self, texts: Texts, stages: Stages, leaves: Sequence[Any] | None = None) -> None:
+    def __init__(
+        self,
+        texts: Texts,
+        stages: Stages,
+        leaves: Sequence[Any] | None = None,
+        functions: Sequence[FunctionType] = (),
+    ) -> None:
+        self._functions = functions
         self._texts = texts
         self._programs = stages
         self._sizes = _Sizes(stages, leaves)
@@ -255,15 +266,20 @@ class Inspection:
         return f"<inspection of {self.report.function}: {parts}>"
 
     def _repr_html_(self) -> str:
-        pair = "".join(
-            f'<td style="vertical-align: top; text-align: left"><b>{title}</b>{_pre(text)}</td>'
-            for title, text in (("forward", self.forward), ("backward", self.backward))
+        return self.html()
+
+    def html(self, *, legend: bool = False) -> str:
+        """The report and both sweeps side by side, as a notebook shows them."""
+        titles = ("forward", "backward", "primal", "joint", "compiled")
+        return view_html(
+            self.report.function,
+            self.report.facts(),
+            self.report.table(),
+            (self.forward_source, self.backward_source),
+            self._functions,
+            [(title, getattr(self, title)) for title in titles],
+            legend=legend,
         )
-        more = "".join(
-            f"<details><summary>{title}</summary>{_pre(text)}</details>"
-            for title, text in (("primal", self.primal), ("joint", self.joint), ("compiled", self.compiled))
-        )
-        return f"{self.report._repr_html_()}<table><tr>{pair}</tr></table>{more}"
 
 
 class _Lazy(Mapping[str, str]):
@@ -343,7 +359,10 @@ class _Sizes:
 
     def kept(self, decision: Decision, tape: Tape | None) -> Kept:
         size, count = ("", 0) if tape is None else self._tape(tape)
-        return Kept(decision.var.name, decision.way, decision.why, size, count, self._line(decision.var))
+        assigns = self.assigns.get(decision.var, ())
+        origin = assigns[-1].origin if assigns else None
+        line = "" if origin is None else f"{origin.line}: {origin.text()}".rstrip(": ")
+        return Kept(decision.var.name, decision.way, decision.why, size, count, line, origin)
 
     def copied(self, var: Var) -> Kept:
         """A parameter that the split variant copies."""
@@ -351,11 +370,6 @@ class _Sizes:
         extents = [Call(intrinsics.dim, (var, Const(axis)), (), Scalar("int64")) for axis in range(var.type.rank)]
         size, count = self._product(var.type, extents)
         return Kept(var.name, "live", "the caller may change it before the pullback runs", size, count)
-
-    def _line(self, var: Var) -> str:
-        assigns = self.assigns.get(var, ())
-        origin = assigns[-1].origin if assigns else None
-        return "" if origin is None else f"{origin.line}: {origin.text()}".rstrip(": ")
 
     def _tape(self, tape: Tape) -> tuple[str, int | None]:
         if isinstance(tape.store.type, ListOf):
@@ -428,11 +442,3 @@ def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _ruler(title: str) -> str:
     return f"# ---- {title} ".ljust(72, "-")
-
-
-def _cell(text: str, tag: str = "td") -> str:
-    return f'<{tag} style="text-align: left">{html.escape(text)}</{tag}>'
-
-
-def _pre(text: str) -> str:
-    return f'<pre style="text-align: left; line-height: 1.3">{html.escape(text)}</pre>'

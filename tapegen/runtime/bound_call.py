@@ -45,7 +45,7 @@ def inspected(program: Program, leaves: Sequence[Any] | None = None) -> Inspecti
         stages = program.stages(scalar=True)
     except BadArgument:
         stages = program.stages(scalar=False)
-    return Inspection(program, stages, leaves)
+    return Inspection(program, stages, leaves, program.lowered.sources)
 
 
 class Specializer(Owner, Protocol):

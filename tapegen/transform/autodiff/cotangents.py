@@ -360,9 +360,9 @@ class CotangentMap:
         """Bind an expression that is read more than once to a variable."""
         if isinstance(expr, (Var, Const)):
             return expr
-        name = self.cotangent(like).name
-        self.emit(Assign((name,), expr))
-        return name
+        cot = self.cotangent(like)
+        self.emit(Assign((cot.name,), expr), self.origin_of(cot))
+        return cot.name
 
     def bind_number(self, expr: Expr) -> Expr:
         """Bind a scalar that is read more than once to a variable."""
