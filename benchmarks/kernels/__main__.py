@@ -50,7 +50,7 @@ def row(m: Measurement) -> str:
     compile_time = f"{m.first_gradient:.2f}"
     if m.first_gradient > m.allowed_first_call:
         compile_time = f"**{compile_time}**"
-    recorded = "by trips" if m.recorded is None else f"{m.recorded:,}"
+    recorded = "by iterations" if m.recorded is None else f"{m.recorded:,}"
     return (
         f"| {m.name} | {m.primal * 1e3:.3g} | {m.gradient * 1e3:.3g} | {ratio} | {m.first:g} | {m.goal:g} | "
         f"{recorded} | {compile_time} | {m.allowed_first_call:.2f} | {m.error:.0e} |"
