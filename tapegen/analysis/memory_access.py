@@ -285,13 +285,14 @@ def puts(stmt: Stmt) -> list[tuple[Var, Var]]:
 # ---- reads and writes ------------------------------------------------------------------------------------------------
 
 
-def written(stmt: Stmt) -> tuple[Var, ...]:
+def written(stmt: Any) -> tuple[Var, ...]:
     """The variables through which a statement writes."""
-    if isinstance(stmt, Store):
+    kind = type(stmt)
+    if kind is Assign:
+        return _written_by_call(stmt.value) if type(stmt.value) is Call else ()
+    if kind is Store:
         return (stmt.array,)
-    if isinstance(stmt, Assign):
-        return _written_by_call(stmt.value) if isinstance(stmt.value, Call) else ()
-    if not isinstance(stmt, Effect):
+    if kind is not Effect:
         return ()
     call = stmt.call
     found = _written_by_call(call)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
@@ -229,18 +230,16 @@ def whole_reads(node: Any) -> set[Var]:
 
 def statements(block: Iterable[Stmt]) -> list[Stmt]:
     """Every statement of a block, nested ones included, in order of the text."""
-    found: list[Stmt] = []
-    for stmt in block:
-        if type(stmt) in _NESTING:
-            found += _with_nested(stmt)
-        else:
-            found.append(stmt)
+    found = list(block)
+    compound = [k for k, stmt in enumerate(found) if type(stmt) in _NESTING]
+    for k in reversed(compound):
+        found[k : k + 1] = _with_nested(found[k])
     return found
 
 
 def _with_nested(stmt: Any) -> tuple[Stmt, ...]:
     if stmt.nested is None:
-        stmt.nested = (stmt, *[found for block in stmt.blocks for found in statements(block)])
+        stmt.nested = (stmt, *itertools.chain.from_iterable(map(statements, stmt.blocks)))
     return stmt.nested
 
 

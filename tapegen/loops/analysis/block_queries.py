@@ -55,7 +55,8 @@ def read_after_loops(block: Block) -> set[Var]:
     return found
 
 
-def read_elsewhere(block: Block) -> set[Var]:
+@traversal.once
+def read_elsewhere(function: Function) -> set[Var]:
     """Variables that are read somewhere without a previous assignment in the same block or one around it."""
     found: set[Var] = set()
 
@@ -75,7 +76,7 @@ def read_elsewhere(block: Block) -> set[Var]:
                 visit(each, inner | ({stmt.target} if isinstance(stmt, For) else set()))
             known -= assigned
 
-    visit(block, set())
+    visit(function.body, set())
     return found
 
 

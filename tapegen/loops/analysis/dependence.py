@@ -211,7 +211,7 @@ class AliasSets:
             for other in others:
                 self._join(first, other)
         for stmt in traversal.statements(function.body):
-            if isinstance(stmt, Assign):
+            if type(stmt) is Assign:
                 for target in stmt.targets:
                     if type(target.type) is not Scalar:
                         self._made.setdefault(target, []).append(stmt)
@@ -276,6 +276,12 @@ class AliasSets:
         if a != b:
             self._leader[a] = b
             self._shared |= {a, b}
+
+
+@traversal.once
+def alias_sets(function: Function) -> AliasSets:
+    """The alias sets of a function; a pass that changes what they hold makes its own."""
+    return AliasSets(function)
 
 
 def _loops(block: Block) -> list[For]:

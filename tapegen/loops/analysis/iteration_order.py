@@ -49,7 +49,7 @@ class IterationOrderPass(InnermostLoopPass):
     @functools.cached_property
     def leaving(self) -> set[Var]:
         """Variables that are read where no enclosing block assigns them before."""
-        return read_elsewhere(self.function.body)
+        return read_elsewhere(self.function)
 
     @functools.cached_property
     def deciding(self) -> set[Var]:

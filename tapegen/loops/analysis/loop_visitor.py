@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import abc
 from functools import cached_property
+from typing import Any
 
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.names import BACKWARD, NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Comment, Expr, For, Function, If, Load, Stmt, Store, Var, While
 from tapegen.loops.analysis.block_queries import names_in
-from tapegen.loops.analysis.dependence import Access, AliasSets, LoopNest, in_loops
+from tapegen.loops.analysis.dependence import Access, AliasSets, LoopNest, alias_sets, in_loops
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
 
@@ -25,7 +26,7 @@ class InnermostLoopPass(abc.ABC):
     @cached_property
     def memory(self) -> AliasSets:
         """Which variables may share memory."""
-        return AliasSets(self.function)
+        return alias_sets(self.function)
 
     @cached_property
     def names(self) -> NameSupply:
@@ -56,15 +57,19 @@ class InnermostLoopPass(abc.ABC):
         """
 
     def block(self, block: Block) -> Block:
+        if _LOOPS.isdisjoint(map(type, traversal.statements(block))):
+            return block  # nobody asks what is known in it
         out: list[Stmt] = []
+        stmt: Any
         for stmt in block:
-            if isinstance(stmt, (For, While)) and self.concerns(stmt):
+            kind = type(stmt)
+            if kind in _LOOPS and self.concerns(stmt):
                 out += self._loop(stmt, out)
-            elif isinstance(stmt, Comment):
+            elif kind is Comment:
                 self.backward |= stmt.text == BACKWARD
                 out.append(stmt)
             else:
-                out.append(self._branches(stmt) if isinstance(stmt, If) and self.concerns(stmt) else stmt)
+                out.append(self._branches(stmt) if kind is If and self.concerns(stmt) else stmt)
                 self.known.learn(stmt)
         return tuple(out)
 
@@ -100,6 +105,9 @@ class InnermostLoopPass(abc.ABC):
         facts = self.facts
         gaps = (facts.form(x) - facts.form(y) for x, y in zip(a, b, strict=True))
         return any(facts.nonnegative(gap - 1) or facts.nonnegative(-gap - 1) for gap in gaps)
+
+
+_LOOPS: frozenset[type[Stmt]] = frozenset({For, While})
 
 
 def _mentioned(index: tuple[Expr, ...]) -> set[Var]:

@@ -32,7 +32,7 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import Scalar
 from tapegen.loops.analysis.affine import is_int
-from tapegen.loops.analysis.dependence import AliasSets, LoopNest, nest_of
+from tapegen.loops.analysis.dependence import LoopNest, alias_sets, nest_of
 from tapegen.loops.analysis.flow_facts import FlowFacts
 
 
@@ -72,7 +72,7 @@ class BlockPass(ABC):
 
     def __init__(self, function: Function) -> None:
         self.function = function
-        self.memory = AliasSets(function)
+        self.memory = alias_sets(function)
         self.known = FlowFacts()
         self.hoisted: list[Stmt] = []  # statements that the last visited loop hoists into the block around it
 
@@ -95,6 +95,10 @@ class BlockPass(ABC):
     def hoists(self, body: Block, loop: For | While) -> list[Stmt]:
         """The statements of a loop's body that are hoisted before the loop."""
         return []
+
+    def nested(self, block: Block) -> Block:
+        """The new block in place of one in a loop or branch."""
+        return block if For not in map(type, traversal.statements(block)) else self.block(block)
 
     def block(self, block: Block) -> Block:
         """The new block."""
@@ -119,29 +123,26 @@ class BlockPass(ABC):
             stmts += [*item.comments, self.written(item)]
         return (*stmts, *tail)
 
-    def _inside(self, stmt: Stmt) -> Stmt:
+    def _inside(self, stmt: Any) -> Stmt:
         """A statement with its nested blocks rewritten; what it implies for integers is recorded."""
-        match stmt:
-            case For() | While():
-                outer = self.known
-                self.known = outer.body(stmt)
-                body = self.block(stmt.body)
-                self.known = outer
-                hoisted = self.hoists(body, stmt)
-                self.hoisted += hoisted
-                return traversal.with_blocks(stmt, (tuple(inner for inner in body if inner not in hoisted),))
-            case If():
-                inner = self._branches(stmt)
-                self.known.learn(stmt)
-                return inner
+        kind = type(stmt)
+        if kind is For or kind is While:
+            outer = self.known
+            self.known = outer.body(stmt)
+            body = self.nested(stmt.body)
+            self.known = outer
+            hoisted = self.hoists(body, stmt)
+            self.hoisted += hoisted
+            return traversal.with_blocks(stmt, (tuple([inner for inner in body if inner not in hoisted]),))
+        new = self._branches(stmt) if kind is If else stmt
         self.known.learn(stmt)
-        return stmt
+        return new
 
     def _branches(self, stmt: If) -> Stmt:
         outer = self.known
         sides = []
         for block, self.known in zip((stmt.body, stmt.orelse), outer.sides(stmt), strict=True):
-            sides.append(self.block(block))
+            sides.append(self.nested(block))
         self.known = outer
         return traversal.with_blocks(stmt, tuple(sides))
 
@@ -173,14 +174,16 @@ def _items(block: Block) -> tuple[list[BlockItem], list[Stmt]]:
     items: list[BlockItem] = []
     comments: list[Stmt] = []
     backward = False
+    stmt: Any
     for stmt in block:
-        if isinstance(stmt, Comment) and stmt.text in (FORWARD, BACKWARD):
-            backward = stmt.text == BACKWARD
-        elif isinstance(stmt, Comment):
-            comments.append(stmt)
-        else:
-            items.append(BlockItem(stmt, comments, nest_of(stmt), backward))
+        kind = type(stmt)
+        if kind is not Comment:
+            items.append(BlockItem(stmt, comments, nest_of(stmt) if kind is For else None, backward))
             comments = []
+        elif stmt.text in (FORWARD, BACKWARD):
+            backward = stmt.text == BACKWARD
+        else:
+            comments.append(stmt)
     return items, comments
 
 

@@ -11,7 +11,7 @@ from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, For, Function, Stmt, Var
 from tapegen.ir.types import Array
 from tapegen.loops.analysis.block_queries import names_in
-from tapegen.loops.analysis.dependence import AliasSets
+from tapegen.loops.analysis.dependence import alias_sets
 from tapegen.loops.analysis.symbolic_bounds import dim
 
 
@@ -25,7 +25,7 @@ class PackingPass(abc.ABC):
     """Rewrites the loops of one function by `loop`."""
 
     def __init__(self, function: Function) -> None:
-        self.memory = AliasSets(function)
+        self.memory = alias_sets(function)
         self.names = NameSupply(names_in(function))
         self.body = function.body
         self.rooms: list[tuple[Var, Stmt]] = []  # arrays, and the allocations of buffers of their size

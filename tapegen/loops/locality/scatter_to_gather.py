@@ -59,6 +59,10 @@ def convert_scatter_to_gather(function: Function) -> Function:
 
 
 class _Gathering(BlockPass):
+    def __init__(self, function: Function) -> None:
+        super().__init__(function)
+        self.memory = AliasSets(function)  # it is told of margins, and of uses that disappear
+
     def arrange(self, items: list[BlockItem]) -> list[BlockItem]:
         return _gathered(items, self.memory, self.known)
 

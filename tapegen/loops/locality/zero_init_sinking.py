@@ -37,7 +37,7 @@ from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, If
 from tapegen.ir.types import INT, Array
 from tapegen.loops.analysis.affine import Affine, plus
 from tapegen.loops.analysis.block_queries import leaves, names_in
-from tapegen.loops.analysis.dependence import AliasSets
+from tapegen.loops.analysis.dependence import alias_sets
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds, dim
 
@@ -49,7 +49,7 @@ def sink_zero_init(function: Function) -> Function:
 
 class _Filling:
     def __init__(self, function: Function) -> None:
-        self.memory = AliasSets(function)
+        self.memory = alias_sets(function)
         self.names = NameSupply(names_in(function))
         self.known = FlowFacts()
 

@@ -34,7 +34,7 @@ from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Expr, Function, Load, Stmt, Store, Var
 from tapegen.ir.types import Array, TupleOf
 from tapegen.loops.analysis.block_queries import names_in, without_unused
-from tapegen.loops.analysis.dependence import AliasSets
+from tapegen.loops.analysis.dependence import alias_sets
 
 _MOST = 4
 """Products in one pass; the sums of more would not fit into registers."""
@@ -73,7 +73,7 @@ class _Pass:
 
 class _Joining:
     def __init__(self, function: Function) -> None:
-        self.memory = AliasSets(function)
+        self.memory = alias_sets(function)
         self.names = NameSupply(names_in(function))
         self.written_out: set[Var] = set()  # variables that hold views, which are substituted
 

@@ -52,7 +52,7 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import BOOL, FLOAT, INT, ListOf, TupleOf
 from tapegen.loops.analysis.affine import linear, minus, plus
 from tapegen.loops.analysis.block_queries import leaves, names_in
-from tapegen.loops.analysis.dependence import AliasSets
+from tapegen.loops.analysis.dependence import AliasSets, alias_sets
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds, dim
 
@@ -77,7 +77,7 @@ class _Next:
 
 class _Looking:
     def __init__(self, function: Function) -> None:
-        self.memory = AliasSets(function)
+        self.memory = alias_sets(function)
         self.names = NameSupply(names_in(function))
         self.known = FlowFacts()
 

@@ -71,13 +71,13 @@ class Moves:
         k = 0
         while k < len(stmts):
             stmt = stmts[k]
-            if isinstance(stmt, Assign) and len(stmt.targets) == 1:
-                moved = isinstance(stmt.value, Var)
+            if type(stmt) is Assign and len(stmt.targets) == 1:
+                moved = type(stmt.value) is Var
                 if moved and self._is_idle(stmts, k):
                     del stmts[k]
                     changed = True
                     continue
-                done = (moved or isinstance(stmt.value, Const)) and (self._start(stmts, k) or self._propagate(stmts, k))
+                done = (moved or type(stmt.value) is Const) and (self._start(stmts, k) or self._propagate(stmts, k))
                 if done or self._nest(stmts, k) or (moved and self._merge(stmts, k)):
                     changed = True
                     k = max(k - 1, 0)

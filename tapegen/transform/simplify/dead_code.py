@@ -238,7 +238,7 @@ class Aliases:
             for other in others:
                 self._union(other, first)
         for stmt in traversal.statements(block):
-            if isinstance(stmt, Assign):
+            if type(stmt) is Assign:
                 if len(stmt.targets) > 1 or type(stmt.targets[0].type) is not Scalar:
                     self._relate(stmt.targets, stmt.value)
             elif isinstance(stmt, Store):
