@@ -31,7 +31,6 @@ from tapegen.loops.locality.column_packing import pack_columns
 from tapegen.loops.locality.dead_stores import eliminate_dead_stores
 from tapegen.loops.locality.fusion import fuse_loops
 from tapegen.loops.locality.interchange import interchange_loops
-from tapegen.loops.locality.invariant_loads import hoist_invariant_loads
 from tapegen.loops.locality.live_range_splitting import split_live_ranges
 from tapegen.loops.locality.pairwise_packing import pack_pairwise_columns
 from tapegen.loops.locality.scalar_replacement import replace_scalars
@@ -48,7 +47,6 @@ from tapegen.loops.vectorize.loop_reversal import reverse_loops
 from tapegen.loops.vectorize.modulo_reduction import reduce_modulo
 from tapegen.loops.vectorize.size_cse import share_sizes
 from tapegen.loops.vectorize.strip_mining import strip_mine_reductions
-from tapegen.loops.vectorize.unroll_and_jam import unroll_and_jam_dots
 from tapegen.loops.vectorize.vector_calls import vectorize_math
 from tapegen.rules.external_functions import matrices, numbers
 
@@ -61,7 +59,6 @@ PASSES: tuple[Pass[Function], ...] = (
     Pass("scalarize", scalarize, "array statements as loop nests", False, ("boundscheck",)),
     Pass("eliminate_dead_stores", eliminate_dead_stores, "what nothing reads is not computed"),
     Pass("split_live_ranges", split_live_ranges, "a name for each life of an array, which fusion can tell apart"),
-    Pass("hoist_invariant_loads", hoist_invariant_loads, "elements that do not change are read once, before the loop"),
     Pass("reduce_recurrence_height", reduce_recurrence_height, "shorter chains of operations between iterations"),
     Pass("reverse_loops", reverse_loops, "loops that count up take vector instructions and fuse"),
     Pass("distribute_loops", distribute_loops, "additions that no iteration waits for, in loops of their own"),
@@ -80,7 +77,6 @@ PASSES: tuple[Pass[Function], ...] = (
     Pass("strip_mine_reductions", strip_mine_reductions, "terms of sums in blocks, for vector instructions"),
     Pass("vectorize_math", vectorize_math, "elementary functions of several iterations at once"),
     Pass("fuse_dot_products", fuse_dot_products, "vectors that several inner products read, from memory once"),
-    Pass("unroll_and_jam_dots", unroll_and_jam_dots, "two rows of a triangular product in one pass"),
     Pass("share_sizes", share_sizes, "sizes that are mentioned several times have names: less to compile"),
     Pass("lower_routine_calls", lower_routine_calls, "calls of routines count their depth and pass C order", False),
 )

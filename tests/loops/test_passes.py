@@ -53,7 +53,6 @@ FIRES: dict[str, Any] = {
     "eliminate_common_subexpressions": "nbody",
     "eliminate_dead_stores": "syrk",
     "split_live_ranges": reassigned,
-    "hoist_invariant_loads": "cholesky",
     "reduce_recurrence_height": "newton",
     "reverse_loops": "lu",
     "distribute_loops": "seidel_2d",
@@ -71,7 +70,6 @@ FIRES: dict[str, Any] = {
     "strip_mine_reductions": "black_scholes",
     "vectorize_math": "elementwise_chain",
     "fuse_dot_products": "trisolv",
-    "unroll_and_jam_dots": "trisolv",
     "share_sizes": "lorenz96",
 }
 """For each optimization a kernel, or a function of `X`, whose compiled text is another one without it."""
