@@ -6,6 +6,7 @@
 * `names` - fresh names, and the spelling of cotangents, tangents and tapes
 * `builders` - smart constructors, with local algebraic simplification
 * `traversal` - visitors and rewriters: reads, writes, free variables, substitution
+* `affine` - affine forms of integer expressions, or of other unknowns
 * `printer` - IR dump for debugging
 * `verifier` - the invariants below as a check
 * `passes` - pass pipelines as data, and the switch of single passes

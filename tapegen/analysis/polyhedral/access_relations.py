@@ -14,6 +14,7 @@ from tapegen.analysis.polyhedral.index_extents import Extents
 from tapegen.analysis.polyhedral.schedule import Definition, Site, Sites
 from tapegen.analysis.side_effects import Effects
 from tapegen.ir import intrinsics
+from tapegen.ir.affine import Affine
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Load, Slice, Stmt, Tuple, Var
 from tapegen.ir.types import Array
 
@@ -199,7 +200,7 @@ class Regions:
         if stretch is None:
             return None
         if inner is None:
-            inner = Linear.of(Symbol(f"{array.name}_k", free=True, nonnegative=True))
+            inner = Affine.atom(Symbol(f"{array.name}_k", free=True, nonnegative=True))
         facts.append(at_least(stretch.count, inner + 1))
         return stretch.start + inner * stretch.step
 

@@ -20,12 +20,13 @@ from typing import Any
 
 from tapegen.analysis.memory_access import expressions, operands, statements, viewed
 from tapegen.analysis.polyhedral.access_relations import Region, Regions
-from tapegen.analysis.polyhedral.constraints import And, Formula, Linear, Or, at_least, equal
+from tapegen.analysis.polyhedral.constraints import And, Formula, Or, at_least, equal, twin
 from tapegen.analysis.polyhedral.index_extents import Extents
 from tapegen.analysis.polyhedral.isl import Solver
 from tapegen.analysis.polyhedral.schedule import Site, Sites, sites_of
 from tapegen.analysis.side_effects import Effects, effects_of
 from tapegen.ir import intrinsics
+from tapegen.ir.affine import Affine
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -222,8 +223,8 @@ class ArrayLiveness:
         equal_so_far: list[Formula] = []
         for loop in first.common_loops(second):
             trips = self.extents.integers.trips(loop)
-            mine = Linear.of(trips.order)
-            gap = (mine.twin() - mine) * trips.direction
+            mine = Affine.atom(trips.order)
+            gap = (twin(mine) - mine) * trips.direction
             cases.append(And((*equal_so_far, at_least(gap, 1))))
             equal_so_far.append(equal(gap, 0))
         order = first.order(second)
@@ -257,14 +258,14 @@ class ArrayLiveness:
         parts += [fact.twin() for fact in b.facts]
         if a.view == b.view:
             parts += [
-                equal(mine, theirs.twin())
+                equal(mine, twin(theirs))
                 for mine, theirs in zip(a.coordinates, b.coordinates)
                 if mine is not None and theirs is not None
             ]
         for loop in at.common_loops(b_at):
             if loop in a.instance and loop in b.instance:
-                trip = Linear.of(integers.trips(loop).order)
-                parts.append(equal(trip, trip.twin()))
+                trip = Affine.atom(integers.trips(loop).order)
+                parts.append(equal(trip, twin(trip)))
         return self.solver.possible(*parts)
 
     # ---- parallel loops ----------------------------------------------------------------------------------------------
@@ -303,10 +304,10 @@ class ArrayLiveness:
     def _other_trip(self, loop: For, site: Site) -> Formula:
         same: list[Formula] = []
         for outer in site.loops:
-            trip = Linear.of(self.extents.integers.trips(outer).order)
-            same.append(equal(trip, trip.twin()))
-        trip = Linear.of(self.extents.integers.trips(loop).order)
-        apart = Or((at_least(trip.twin() - trip, 1), at_least(trip - trip.twin(), 1)))
+            trip = Affine.atom(self.extents.integers.trips(outer).order)
+            same.append(equal(trip, twin(trip)))
+        trip = Affine.atom(self.extents.integers.trips(loop).order)
+        apart = Or((at_least(twin(trip) - trip, 1), at_least(trip - twin(trip), 1)))
         return And((*same, apart))
 
     def _trips_are_separate(self, loop: For, site: Site) -> bool:

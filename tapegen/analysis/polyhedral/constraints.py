@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 
+from tapegen.ir.affine import Affine
 from tapegen.ir.nodes import Stmt
 
 _serial = count()
@@ -34,7 +35,7 @@ class Symbol:
         self.loops = frozenset(loops)
         self.free = free
         self.nonnegative = nonnegative
-        self.facts: list[Formula] = [at_least(Linear.of(self), 0)] if nonnegative else []
+        self.facts: list[Formula] = [at_least(Affine.atom(self), 0)] if nonnegative else []
         self._twin: Symbol | None = None
 
     def __repr__(self) -> str:
@@ -55,58 +56,28 @@ class Symbol:
         return self._twin
 
 
-@dataclass(frozen=True, slots=True)
-class Linear:
-    """`constant + sum of coefficient * symbol`; the terms are in canonical order and have no zero coefficients."""
+Linear = Affine[Symbol]
+"""An affine form over symbols."""
 
-    constant: int = 0
-    terms: tuple[tuple[Symbol, int], ...] = ()
 
-    @staticmethod
-    def of(symbol: Symbol) -> Linear:
-        return Linear(0, ((symbol, 1),))
+def is_shared(form: Linear) -> bool:
+    """Whether each symbol of a form is shared."""
+    return all(symbol.shared for symbol in form.atoms)
 
-    def __add__(self, other: Linear | int) -> Linear:
-        if isinstance(other, int):
-            return Linear(self.constant + other, self.terms)
-        terms = dict(self.terms)
-        for symbol, coefficient in other.terms:
-            terms[symbol] = terms.get(symbol, 0) + coefficient
-        kept = tuple(sorted(((s, c) for s, c in terms.items() if c), key=lambda term: term[0].serial))
-        return Linear(self.constant + other.constant, kept)
 
-    def __sub__(self, other: Linear | int) -> Linear:
-        return self + (-other if isinstance(other, int) else other * -1)
+def loops_of(form: Linear) -> frozenset[Stmt]:
+    """The loops whose iterations the value of a form depends on."""
+    return frozenset().union(*(symbol.loops for symbol in form.atoms))
 
-    def __mul__(self, factor: int) -> Linear:
-        if factor == 0:
-            return Linear()
-        return Linear(self.constant * factor, tuple((symbol, c * factor) for symbol, c in self.terms))
 
-    def __neg__(self) -> Linear:
-        return self * -1
+def is_plainly_nonnegative(form: Linear) -> bool:
+    """Whether a form is nonnegative for all values of its symbols (sufficient, not necessary)."""
+    return form.constant >= 0 and all(c > 0 and symbol.nonnegative for symbol, c in form.terms)
 
-    @property
-    def symbols(self) -> Iterator[Symbol]:
-        return (symbol for symbol, _ in self.terms)
 
-    @property
-    def is_shared(self) -> bool:
-        return all(symbol.shared for symbol in self.symbols)
-
-    @property
-    def loops(self) -> frozenset[Stmt]:
-        return frozenset().union(*(symbol.loops for symbol in self.symbols))
-
-    @property
-    def is_plainly_nonnegative(self) -> bool:
-        """Whether the form is nonnegative for all values of its symbols (sufficient, not necessary)."""
-        return self.constant >= 0 and all(c > 0 and symbol.nonnegative for symbol, c in self.terms)
-
-    def twin(self) -> Linear:
-        if self.is_shared:
-            return self
-        return Linear(self.constant) + sum((Linear(0, ((s.twin, c),)) for s, c in self.terms), Linear())
+def twin(form: Linear) -> Linear:
+    """A form of another execution of the statement."""
+    return Affine(form.constant, tuple((symbol.twin, c) for symbol, c in form.terms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +88,7 @@ class Atom:
     equality: bool = False
 
     def twin(self) -> Atom:
-        return Atom(self.form.twin(), self.equality)
+        return Atom(twin(self.form), self.equality)
 
     def negated(self) -> Formula:
         if self.equality:
@@ -162,13 +133,13 @@ def equal(a: Linear | int, b: Linear | int) -> Atom:
 
 
 def _linear(value: Linear | int) -> Linear:
-    return Linear(value) if isinstance(value, int) else value
+    return Affine(value) if isinstance(value, int) else value
 
 
 def symbols_of(formula: Formula) -> Iterator[Symbol]:
     """The symbols that a formula mentions, with repetitions."""
     if isinstance(formula, Atom):
-        yield from formula.form.symbols
+        yield from formula.form.atoms
     else:
         for part in formula.parts:
             yield from symbols_of(part)

@@ -8,11 +8,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from tapegen.analysis.memory_access import is_one_of
-from tapegen.analysis.polyhedral.constraints import And, Formula, Linear, Or, Symbol, at_least, equal
+from tapegen.analysis.polyhedral.constraints import (
+    And,
+    Formula,
+    Linear,
+    Or,
+    Symbol,
+    at_least,
+    equal,
+    is_plainly_nonnegative,
+    loops_of,
+)
 from tapegen.analysis.polyhedral.isl import Solver
 from tapegen.analysis.polyhedral.scalar_evolution import Integers
 from tapegen.analysis.polyhedral.schedule import Definition, Site, Sites
 from tapegen.ir import intrinsics
+from tapegen.ir.affine import Affine
 from tapegen.ir.nodes import Call, Const, Expr, Load, Slice, Tuple, Var
 from tapegen.ir.types import Array, Scalar
 
@@ -35,7 +46,7 @@ _SHAPED: frozenset[object] = frozenset({np.zeros, np.ones, np.empty, np.full})
 _ARITHMETIC: frozenset[object] = frozenset(
     {operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.neg, operator.pos, abs}
 )
-_ONE = Linear(1)
+_ONE: Linear = Affine(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +79,7 @@ class Extents:
     def extent(self, array: Var, axis: int, site: Site) -> Linear:
         """The extent of an axis of the array that a variable denotes at a site."""
         form = self._extent(array, axis)
-        if form is not None and form.loops <= set(site.loops):
+        if form is not None and loops_of(form) <= set(site.loops):
             return form
         return self.integers.unknown(f"{array.name}.shape[{axis}]", site, nonnegative=True)
 
@@ -76,7 +87,7 @@ class Extents:
 
     def is_nonnegative(self, form: Linear, site: Site) -> bool:
         """Whether a form is proved not to be negative whenever a site is reached."""
-        if not form.terms or form.is_plainly_nonnegative:
+        if not form.terms or is_plainly_nonnegative(form):
             return form.constant >= 0
         key = (form, site)
         if key not in self._signs:
@@ -105,7 +116,8 @@ class Extents:
         step = 1 if item.step is None else item.step.value if isinstance(item.step, Const) else None
         if type(step) is not int or step == 0:
             return None
-        lowest, highest = (Linear(), extent) if step > 0 else (Linear(-1), extent - 1)
+        least: Linear = Affine(0 if step > 0 else -1)
+        lowest, highest = (least, extent) if step > 0 else (least, extent - 1)
         start = self._bound(item.lo, lowest if step > 0 else highest, (lowest, highest), extent, site)
         stop = self._bound(item.hi, highest if step > 0 else lowest, (lowest, highest), extent, site)
         if start is None or stop is None:
@@ -114,7 +126,7 @@ class Extents:
         length = (stop - start) * (1 if step > 0 else -1)
         count = self.integers.quotient(length + (size - 1), size) if size > 1 else length
         if not self.is_nonnegative(count, site):
-            count = self.integers.extreme([count, Linear()], 1)
+            count = self.integers.extreme([count, Affine()], 1)
         return IndexInterval(start, step, count)
 
     def _bound(
@@ -158,7 +170,7 @@ class Extents:
 
     @staticmethod
     def _opaque(key: tuple[Var, int], loops: tuple[object, ...]) -> Linear:
-        return Linear.of(Symbol(f"{key[0].name}.shape[{key[1]}]", loops, nonnegative=True))  # type: ignore[arg-type]
+        return Affine.atom(Symbol(f"{key[0].name}.shape[{key[1]}]", loops, nonnegative=True))  # type: ignore[arg-type]
 
     def _merge(self, key: tuple[Var, int], definitions: list[Definition], is_param: bool) -> None:
         """All sources of a phi must agree; a loop-carried variable is assumed to keep its initial extent."""
@@ -166,7 +178,7 @@ class Extents:
         mark = len(self._log)
         self._keep(key, None)
         first = self._opaque(key, ()) if is_param else self._measure(definitions[0], axis)
-        if first is None or first.loops:
+        if first is None or loops_of(first):
             return
         self._known[key] = first
         if any(self._measure(definition, axis) != first for definition in definitions[0 if is_param else 1 :]):

@@ -9,9 +9,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from tapegen.analysis.memory_access import is_one_of
-from tapegen.analysis.polyhedral.constraints import And, Atom, Formula, Linear, Or, Symbol, at_least, equal
+from tapegen.analysis.polyhedral.constraints import (
+    And,
+    Atom,
+    Formula,
+    Linear,
+    Or,
+    Symbol,
+    at_least,
+    equal,
+    is_plainly_nonnegative,
+    loops_of,
+)
 from tapegen.analysis.polyhedral.schedule import Definition, Site, Sites
 from tapegen.ir import intrinsics
+from tapegen.ir.affine import Affine
 from tapegen.ir.nodes import Assign, Block, Break, Call, Const, Continue, Expr, For, If, Raise, Stmt, Var, While
 from tapegen.ir.types import Array, Scalar
 
@@ -85,11 +97,11 @@ class Integers:
 
     def unknown(self, name: str, site: Site, *, nonnegative: bool = False) -> Linear:
         """A new unconstrained symbol for one execution of a statement."""
-        return Linear.of(Symbol(name, site.loops, nonnegative=nonnegative))
+        return Affine.atom(Symbol(name, site.loops, nonnegative=nonnegative))
 
     def _opaque(self, table: dict[Var, Linear], var: Var, loops: tuple[Stmt, ...]) -> Linear:
         if var not in table:
-            table[var] = Linear.of(Symbol(var.name, loops))
+            table[var] = Affine.atom(Symbol(var.name, loops))
         return table[var]
 
     def _single(self, var: Var, definition: Definition, site: Site) -> Linear:
@@ -100,7 +112,7 @@ class Integers:
             if value is not None:
                 self._defined[var] = value
         value = self._opaque(self._defined, var, definition.site.loops)
-        if value.loops <= set(site.loops):
+        if loops_of(value) <= set(site.loops):
             return value
         if set(definition.site.loops).isdisjoint(site.loops):  # after the loops: the value of the last iteration
             return self._opaque(self._final, var, ())
@@ -136,7 +148,7 @@ class Integers:
         result = self._single(var, Definition(definitions[0].site, None), site)
         known = [value for value in values if value is not None]
         if made and _is_exact(var) and len(known) == len(values):
-            for symbol in self._defined[var].symbols:
+            for symbol in self._defined[var].atoms:
                 symbol.facts.append(Or(tuple(equal(self._defined[var], value) for value in known)))
         return result
 
@@ -148,7 +160,7 @@ class Integers:
             return value
         key = ("initial", var)
         if key not in self._derived:
-            self._derived[key] = Linear.of(Symbol(var.name, first.site.loops))
+            self._derived[key] = Affine.atom(Symbol(var.name, first.site.loops))
         return self._derived[key]
 
     def _in_loop(
@@ -159,7 +171,7 @@ class Integers:
         if key in self._carried:
             return self._carried[key]
         symbol = Symbol(var.name, (*outer, carrier))
-        value = self._carried[key] = Linear.of(symbol)
+        value = self._carried[key] = Affine.atom(symbol)
         if not _is_exact(var):
             return value
         steps: set[Linear] = set()
@@ -176,7 +188,7 @@ class Integers:
             start = self._initial(var, first)
             if before is not None:
                 symbol.facts.append(equal(value, start + before * step.constant))
-                if step.constant >= 0 and start.is_plainly_nonnegative:
+                if step.constant >= 0 and is_plainly_nonnegative(start):
                     symbol.nonnegative = True
         return value
 
@@ -191,7 +203,7 @@ class Integers:
     def _fictitious(self, loop: Stmt, name: str) -> Trips:
         loops = (*self.sites.at[loop].loops, loop)
         trip = Symbol(f"{name}_trip", loops, nonnegative=True)
-        return Trips(trip, 1, Linear.of(trip), Linear.of(Symbol(name, loops)))
+        return Trips(trip, 1, Affine.atom(trip), Affine.atom(Symbol(name, loops)))
 
     def _for(self, loop: For) -> Trips:
         site = self.sites.at[loop]
@@ -201,19 +213,19 @@ class Integers:
         loops = (*site.loops, loop)
         start, stop = self.value(loop.start, site), self.value(loop.stop, site)
         symbol = Symbol(loop.target.name, loops)
-        value = Linear.of(symbol)
+        value = Affine.atom(symbol)
         sign = 1 if step > 0 else -1
         before = None
         if start is not None:
             before = (value - start) * sign
             symbol.facts.append(at_least(before, 0))
-            symbol.nonnegative |= sign > 0 and start.is_plainly_nonnegative
+            symbol.nonnegative |= sign > 0 and is_plainly_nonnegative(start)
             if abs(step) > 1:
-                before = Linear.of(Symbol(f"{loop.target.name}_trip", loops, nonnegative=True))
+                before = Affine.atom(Symbol(f"{loop.target.name}_trip", loops, nonnegative=True))
                 symbol.facts.append(equal(value, start + before * step))
         if stop is not None:
             symbol.facts.append(at_least((stop - value) * sign, 1))
-            symbol.nonnegative |= sign < 0 and (stop + 1).is_plainly_nonnegative
+            symbol.nonnegative |= sign < 0 and is_plainly_nonnegative(stop + 1)
         return Trips(symbol, sign, before, value)
 
     # ---- expressions -------------------------------------------------------------------------------------------------
@@ -222,7 +234,7 @@ class Integers:
         """The affine form of an integer expression evaluated at a site, or None if it has none."""
         match expr:
             case Const(value):
-                return Linear(value) if type(value) is int else None
+                return Affine(value) if type(value) is int else None
             case Var(_, Scalar(dtype)):
                 return self.name(expr, site) if dtype.startswith(("int", "uint")) else None
             case Call(func, args, ()):
@@ -277,8 +289,8 @@ class Integers:
     def derive(self, key: tuple[object, ...], inputs: list[Linear], fact: Callable[[Linear], Formula]) -> Linear:
         """A symbol that a fact determines uniquely from the inputs."""
         if key not in self._derived:
-            symbol = Symbol(str(key[0]), frozenset().union(*(form.loops for form in inputs)))
-            value = self._derived[key] = Linear.of(symbol)
+            symbol = Symbol(str(key[0]), frozenset().union(*map(loops_of, inputs)))
+            value = self._derived[key] = Affine.atom(symbol)
             symbol.facts.append(fact(value))
         return self._derived[key]
 
@@ -297,8 +309,8 @@ class Integers:
         if all(not (value - known).terms for value in values):
             return max(values, key=lambda value: value.constant * sign)
         result = self.derive(("max" if sign > 0 else "min", *values), values, fact)
-        nonnegative = (any if sign > 0 else all)(value.is_plainly_nonnegative for value in values)
-        next(result.symbols).nonnegative |= nonnegative
+        nonnegative = (any if sign > 0 else all)(is_plainly_nonnegative(value) for value in values)
+        result.atoms[0].nonnegative |= nonnegative
         return result
 
     def quotient(self, value: Linear, divisor: int) -> Linear:
@@ -307,9 +319,9 @@ class Integers:
             return And((at_least(rest, 0), at_least(divisor - 1, rest)))
 
         if not value.terms:
-            return Linear(value.constant // divisor)
+            return Affine(value.constant // divisor)
         result = self.derive(("quotient", value, divisor), [value], fact)
-        next(result.symbols).nonnegative |= value.is_plainly_nonnegative
+        result.atoms[0].nonnegative |= is_plainly_nonnegative(value)
         return result
 
     def _choice(self, test: Expr, a: Expr, b: Expr, site: Site) -> Linear | None:
@@ -318,12 +330,12 @@ class Integers:
             return None
         holds, fails = self.condition(test, True, site), self.condition(test, False, site)
         result = Symbol("choice", site.loops)
-        yes = equal(Linear.of(result), then)
-        no = equal(Linear.of(result), other)
+        yes = equal(Affine.atom(result), then)
+        no = equal(Affine.atom(result), other)
         result.facts.append(
             Or((And((yes, *([] if holds is None else [holds]))), And((no, *([] if fails is None else [fails])))))
         )
-        return Linear.of(result)
+        return Affine.atom(result)
 
     # ---- conditions --------------------------------------------------------------------------------------------------
 

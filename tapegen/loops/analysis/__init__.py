@@ -1,6 +1,5 @@
 """Analyses of the loop passes.
 
-* `affine` - integer expressions as affine forms
 * `symbolic_bounds` - bounds of integers and sizes at a program point
 * `flow_facts` - facts at program points, computed on demand
 * `block_queries` - variables that a block uses, whether its end is reached

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from tapegen.analysis.memory_access import sources
 from tapegen.ir import intrinsics, traversal
+from tapegen.ir.affine import linear
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -29,7 +30,6 @@ from tapegen.ir.nodes import (
     Var,
 )
 from tapegen.ir.types import Array, ListOf, Scalar
-from tapegen.loops.analysis.affine import linear
 from tapegen.loops.analysis.block_queries import read_after_loops
 
 Effects = tuple[frozenset[Var], frozenset[Var], frozenset[Var], frozenset[Var]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 
 from tapegen.ir import traversal
+from tapegen.ir.affine import linear, minus
 from tapegen.ir.nodes import Const, Expr, For, Var
-from tapegen.loops.analysis.affine import linear, minus
 from tapegen.loops.analysis.dependence import LoopNest
 
 _FEW = 8

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tapegen.ir import traversal
+from tapegen.ir.affine import Affine, is_int, plus
 from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Store, Var
 from tapegen.ir.types import Scalar
-from tapegen.loops.analysis.affine import Affine, is_int, plus
 from tapegen.loops.analysis.block_queries import read_elsewhere
 from tapegen.loops.analysis.dependence import Access, LoopNest, same_iteration
 from tapegen.loops.analysis.loop_visitor import InnermostLoopPass

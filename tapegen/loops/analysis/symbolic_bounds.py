@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import intrinsics
+from tapegen.ir.affine import Affine, is_int, linear
 from tapegen.ir.nodes import Assign, Call, Const, Expr, For, If, Load, Raise, Stmt, Tuple, Var, While, node
 from tapegen.ir.traversal import assigns, free_vars, parts, subexpressions
 from tapegen.ir.types import INT, Array
-from tapegen.loops.analysis.affine import Affine, is_int, linear
 
 _DEPTH = 6  # how many inequalities a proof may combine
 _LONGEST = 60  # nodes of a definition that is substituted for its variable
@@ -53,7 +53,7 @@ class Extent:
         return self.mentioned
 
 
-_ONE = Affine(1)
+_ONE: Affine[Expr] = Affine(1)
 UNIT = Extent(Const(1), _ONE)
 Extents = tuple[Extent, ...]
 
@@ -343,7 +343,7 @@ class SymbolicBounds:
         if written.constant == 0 and len(written.terms) == 1:
             ((atom, coefficient),) = written.terms
             return self._atom(atom) * coefficient
-        result = Affine(written.constant)
+        result: Affine[Expr] = Affine(written.constant)
         for atom, coefficient in written.terms:
             result = result.plus(self._atom(atom), coefficient)
         return result

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from tapegen.ir.affine import linear
 from tapegen.ir.nodes import (
     For,
 )
-from tapegen.loops.analysis.affine import linear
 
 
 def constant_trip_count(loop: For) -> float:

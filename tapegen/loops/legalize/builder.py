@@ -11,11 +11,11 @@ from typing import Any
 
 from tapegen.errors import Span, TapegenError
 from tapegen.ir import intrinsics, traversal
+from tapegen.ir.affine import Affine, is_int
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Call, Comment, Const, Expr, For, Function, If, Load, Raise, Stmt, Var
 from tapegen.ir.printer import callable_text
 from tapegen.ir.types import BOOL, INT, Array, Scalar, Type
-from tapegen.loops.analysis.affine import Affine, is_int
 from tapegen.loops.analysis.alias_pairs import Sharing
 from tapegen.loops.analysis.symbolic_bounds import Extent, Extents, SymbolicBounds, dim, stable
 

@@ -7,9 +7,9 @@ import operator
 from typing import Any
 
 from tapegen.ir import intrinsics
+from tapegen.ir.affine import minus, plus
 from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Stmt, Var
 from tapegen.ir.types import BOOL, INT, Scalar
-from tapegen.loops.analysis.affine import minus, plus
 from tapegen.loops.legalize.builder import LoopBuilder
 
 _LARGEST = 2**63 - 1

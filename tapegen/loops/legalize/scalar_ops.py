@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import builders, intrinsics, traversal
+from tapegen.ir.affine import folded, is_int
 from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, FLOAT, INT, Scalar
 from tapegen.ir.types import COMPLEX as COMPLEX_DTYPES
-from tapegen.loops.analysis.affine import folded, is_int
 from tapegen.loops.legalize.builder import LoopBuilder
 from tapegen.loops.legalize.combinatorics import counted
 from tapegen.loops.legalize.math_domains import DOMAINS, NUMPY_FOR, OVERFLOWS, is_inside, sign_of

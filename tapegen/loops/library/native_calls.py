@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.ir.affine import minus
 from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Load, Slice, Var
 from tapegen.ir.types import FLOAT, Array, Scalar, Type, is_complex, is_floating
-from tapegen.loops.analysis.affine import minus
 from tapegen.loops.analysis.symbolic_bounds import Extents
 from tapegen.loops.legalize.builder import LoopBuilder
 from tapegen.loops.legalize.registry import FILL, LAZY, REWRITE, SCALAR, arguments, handles

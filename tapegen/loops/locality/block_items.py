@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tapegen.ir import intrinsics, traversal
+from tapegen.ir.affine import is_int
 from tapegen.ir.names import BACKWARD, FORWARD
 from tapegen.ir.nodes import (
     Assign,
@@ -31,7 +32,6 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.types import Scalar
-from tapegen.loops.analysis.affine import is_int
 from tapegen.loops.analysis.dependence import LoopNest, alias_sets, nest_of
 from tapegen.loops.analysis.flow_facts import FlowFacts
 

@@ -49,9 +49,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tapegen.ir import intrinsics, traversal
+from tapegen.ir.affine import plus
 from tapegen.ir.nodes import Assign, Call, Comment, Const, Expr, For, Function, If, Load, Stmt, Store, Var
 from tapegen.ir.types import BOOL, Array, Scalar
-from tapegen.loops.analysis.affine import plus
 from tapegen.loops.analysis.block_queries import read_after_loops
 from tapegen.loops.analysis.dependence import LoopNest, in_loops
 from tapegen.loops.analysis.symbolic_bounds import dim

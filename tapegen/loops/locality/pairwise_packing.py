@@ -52,6 +52,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tapegen.ir import intrinsics, traversal
+from tapegen.ir.affine import linear, minus, plus
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -70,7 +71,6 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.types import BOOL, INT, Array, Scalar
-from tapegen.loops.analysis.affine import linear, minus, plus
 from tapegen.loops.analysis.dependence import Access, LoopNest, in_loops
 from tapegen.loops.analysis.symbolic_bounds import dim
 from tapegen.loops.analysis.trip_counts import constant_trip_count

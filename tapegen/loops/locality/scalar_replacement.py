@@ -30,9 +30,9 @@ from dataclasses import replace
 from typing import Any
 
 from tapegen.ir import traversal
+from tapegen.ir.affine import minus
 from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Function, If, Load, Stmt, Store, Var
 from tapegen.ir.types import BOOL, Array, Scalar
-from tapegen.loops.analysis.affine import minus
 from tapegen.loops.analysis.dependence import Access, LoopNest
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.loop_visitor import InnermostLoopPass, already_accessed, unconditional_loads

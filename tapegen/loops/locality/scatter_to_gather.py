@@ -39,9 +39,9 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import intrinsics, traversal
+from tapegen.ir.affine import linear, plus
 from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, If, Load, Stmt, Store, Tuple, Var, While
 from tapegen.ir.types import BOOL, Array
-from tapegen.loops.analysis.affine import linear, plus
 from tapegen.loops.analysis.dependence import AliasSets, LoopNest, independent, nest_of
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds, dim

@@ -32,10 +32,10 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import intrinsics, traversal
+from tapegen.ir.affine import Affine, plus
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, If, Load, Stmt, Store, Var, While
 from tapegen.ir.types import INT, Array
-from tapegen.loops.analysis.affine import Affine, plus
 from tapegen.loops.analysis.block_queries import leaves, names_in
 from tapegen.loops.analysis.dependence import alias_sets
 from tapegen.loops.analysis.flow_facts import FlowFacts

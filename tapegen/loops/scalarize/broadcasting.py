@@ -7,9 +7,9 @@ import operator
 from collections.abc import Callable, Sequence
 
 from tapegen.ir import intrinsics
+from tapegen.ir.affine import Affine, times
 from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, INT
-from tapegen.loops.analysis.affine import Affine, times
 from tapegen.loops.analysis.symbolic_bounds import UNIT, Extent, Extents
 from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder
 

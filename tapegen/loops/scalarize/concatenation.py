@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import intrinsics, traversal
+from tapegen.ir.affine import minus, plus
 from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Store, Tuple, Var
 from tapegen.ir.types import BOOL, FLOAT, INT, Array, ListOf, Scalar, Type
-from tapegen.loops.analysis.affine import minus, plus
 from tapegen.loops.analysis.symbolic_bounds import Extents, dim
 from tapegen.loops.legalize import scalar_ops
 from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder

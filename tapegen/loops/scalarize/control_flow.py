@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from tapegen.analysis.memory_access import sources
 from tapegen.ir import intrinsics, traversal
+from tapegen.ir.affine import Affine, is_int
 from tapegen.ir.nodes import (
     Assign,
     Call,
@@ -26,7 +27,6 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.types import Array, Scalar
-from tapegen.loops.analysis.affine import Affine, is_int
 from tapegen.loops.analysis.alias_pairs import Sharing
 from tapegen.loops.analysis.symbolic_bounds import Extents, stable
 from tapegen.loops.legalize.builder import Loop, LoopBuilder, NoCompiledForm

@@ -31,6 +31,7 @@ import numpy as np
 
 from tapegen.analysis.memory_access import may_return_argument
 from tapegen.ir import intrinsics, traversal
+from tapegen.ir.affine import Affine, is_int, linear
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -56,7 +57,6 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.types import BOOL, INT, Array, Scalar
-from tapegen.loops.analysis.affine import Affine, is_int, linear
 from tapegen.loops.analysis.block_queries import escapes, leaves, without_unused
 from tapegen.loops.analysis.symbolic_bounds import Extents, SymbolicBounds, dim
 from tapegen.loops.analysis.view_layouts import Reshapes

@@ -17,9 +17,9 @@ import numpy as np
 
 from tapegen.frontend.source.callables import is_native
 from tapegen.ir import intrinsics
+from tapegen.ir.affine import plus, times
 from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Routine, Slice, Tuple, Var
 from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar
-from tapegen.loops.analysis.affine import plus, times
 from tapegen.loops.analysis.symbolic_bounds import UNIT, Extent, Extents
 from tapegen.loops.legalize import scalar_ops
 from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence, Set
 import numpy as np
 
 from tapegen.ir import intrinsics, traversal
+from tapegen.ir.affine import Affine
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Load, Stmt, Store, Tuple, Var
 from tapegen.ir.types import Array, Scalar
-from tapegen.loops.analysis.affine import Affine
 from tapegen.loops.analysis.symbolic_bounds import Extents, dim
 from tapegen.loops.legalize import scalar_ops
 from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder, loop_over

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import intrinsics
+from tapegen.ir.affine import minus, plus, times
 from tapegen.ir.nodes import Call, Const, Expr, Slice, Tuple, Var
 from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar, TupleOf
-from tapegen.loops.analysis.affine import minus, plus, times
 from tapegen.loops.analysis.symbolic_bounds import UNIT, Extent, Extents
 from tapegen.loops.legalize import scalar_ops
 from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import intrinsics
+from tapegen.ir.affine import plus, times
 from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Stmt, Store, Var
 from tapegen.ir.types import BOOL, INT, Array, Scalar
-from tapegen.loops.analysis.affine import plus, times
 from tapegen.loops.analysis.symbolic_bounds import UNIT, Extents
 from tapegen.loops.legalize import scalar_ops
 from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder

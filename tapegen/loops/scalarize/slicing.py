@@ -6,9 +6,9 @@ import builtins
 import operator
 
 from tapegen.ir import intrinsics
+from tapegen.ir.affine import Affine, linear, minus, plus
 from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, INT, Scalar
-from tapegen.loops.analysis.affine import Affine, linear, minus, plus
 from tapegen.loops.analysis.symbolic_bounds import Extent, stable
 from tapegen.loops.legalize.builder import LoopBuilder
 

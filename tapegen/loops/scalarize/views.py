@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import intrinsics
+from tapegen.ir.affine import minus, plus, times
 from tapegen.ir.nodes import Call, Const, Expr, Load, Slice, Tuple, Var
 from tapegen.ir.types import BOOL, INT, Array, Scalar, TupleOf
-from tapegen.loops.analysis.affine import minus, plus, times
 from tapegen.loops.analysis.symbolic_bounds import UNIT, Extents
 from tapegen.loops.legalize.builder import LoopBuilder
 from tapegen.loops.legalize.registry import FILL, LAZY, SCALAR, SEVERAL, arguments, handles

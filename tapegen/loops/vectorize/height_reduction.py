@@ -36,6 +36,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tapegen.ir import builders, intrinsics, traversal
+from tapegen.ir.affine import is_float64
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import (
     Assign,
@@ -47,7 +48,6 @@ from tapegen.ir.nodes import (
     Var,
 )
 from tapegen.ir.types import BOOL, Scalar
-from tapegen.loops.analysis.affine import is_float64
 from tapegen.loops.analysis.block_queries import has_backward_sweep
 from tapegen.loops.analysis.dependence import AliasSets, LoopNest
 from tapegen.loops.analysis.flow_facts import FlowFacts

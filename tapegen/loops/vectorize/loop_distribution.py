@@ -40,6 +40,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import builders, traversal
+from tapegen.ir.affine import folded, is_float64, linear, minus, plus
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import (
     Assign,
@@ -55,7 +56,6 @@ from tapegen.ir.nodes import (
     Var,
 )
 from tapegen.ir.types import BOOL, INT, Array
-from tapegen.loops.analysis.affine import folded, is_float64, linear, minus, plus
 from tapegen.loops.analysis.block_queries import has_backward_sweep
 from tapegen.loops.analysis.dependence import Access, LoopNest, in_loops
 from tapegen.loops.analysis.flow_facts import FlowFacts

@@ -24,8 +24,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tapegen.ir import traversal
+from tapegen.ir.affine import plus
 from tapegen.ir.nodes import Const, For, Function, Stmt
-from tapegen.loops.analysis.affine import plus
 from tapegen.loops.analysis.dependence import LoopNest
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.iteration_order import IterationOrderPass

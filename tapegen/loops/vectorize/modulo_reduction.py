@@ -28,10 +28,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tapegen.ir import intrinsics, traversal
+from tapegen.ir.affine import is_int, linear
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, Stmt, Store, Var
 from tapegen.ir.types import BOOL
-from tapegen.loops.analysis.affine import is_int, linear
 from tapegen.loops.analysis.block_queries import names_in
 
 

@@ -28,10 +28,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from tapegen.ir import intrinsics, traversal
+from tapegen.ir.affine import is_int
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, Function, Stmt, Var
 from tapegen.ir.types import INT
-from tapegen.loops.analysis.affine import is_int
 from tapegen.loops.analysis.block_queries import names_in
 
 

@@ -42,9 +42,9 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import intrinsics, traversal
+from tapegen.ir.affine import is_float64, minus, plus
 from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, Load, Stmt, Store, Var
 from tapegen.ir.types import INT, Array, Scalar
-from tapegen.loops.analysis.affine import is_float64, minus, plus
 from tapegen.loops.analysis.dependence import Access, LoopNest
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.independence import is_independent, is_short, stride

@@ -42,10 +42,10 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import intrinsics, traversal, vector_math
+from tapegen.ir.affine import is_float64, is_int, linear
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Comment, Const, Expr, For, Function, If, Load, Stmt, Store, Var
 from tapegen.ir.types import BOOL, INT, Scalar
-from tapegen.loops.analysis.affine import is_float64, is_int, linear
 from tapegen.loops.analysis.dependence import LoopNest
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.independence import is_independent, is_short

@@ -16,6 +16,7 @@ import numpy as np
 from tapegen.analysis.scopes import Scope, Scopes
 from tapegen.analysis.shape_inference import Shapes
 from tapegen.ir import builders, intrinsics, traversal
+from tapegen.ir.affine import linear
 from tapegen.ir.names import NameSupply, tape_name
 from tapegen.ir.nodes import (
     Assign,
@@ -38,7 +39,6 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar
 from tapegen.transform.autodiff.reverse import Sweeps
 from tapegen.transform.recording.decisions import Decision, Recorded
-from tapegen.transform.recording.trip_counts import Linear
 from tapegen.transform.simplify.dead_code import is_pure
 
 START_SIZE = 64
@@ -191,7 +191,7 @@ class _Layout:
             if most is None:
                 return None
             span = most
-        if not (form := Linear.of(span)).terms:
+        if (form := linear(span)).is_constant:
             span = Const(form.constant)
         if abs(step) != 1:
             span = Call(operator.floordiv, (builders.int_add(span, Const(abs(step) - 1)), Const(abs(step))), (), INT)
@@ -222,22 +222,22 @@ class _Layout:
 
     def _most(self, scope: Scope, low: Expr, high: Expr) -> Expr | None:
         """The largest value of `high - low` over the counters of the enclosing loops."""
-        span = Linear.of(high) - Linear.of(low)
+        span = linear(high) - linear(low)
         for around in (outer for outer in scope.chain if outer.is_loop and outer is not scope):
             loop = around.header
             if not isinstance(loop, For):
                 continue
-            factor = span.factor(loop.target)
+            factor = span.coefficient(loop.target)
             if not factor:
                 continue
             if loop in self.sweeps.trips or not isinstance(loop.step, Const) or not isinstance(loop.step.value, int):
                 return None
-            start, stop = (Linear.of(self._resolved(part)) for part in (loop.start, loop.stop))
+            start, stop = (linear(self._resolved(part)) for part in (loop.start, loop.stop))
             upwards = loop.step.value > 0
             last = stop + (-1 if upwards else 1)
             end = last if upwards == (factor > 0) else start
-            span = span.replaced(loop.target, end)
-        return span.expression(self._fixed)
+            span = span.without(loop.target).plus(end, factor)
+        return span.expr if all(map(self._fixed, span.names)) else None
 
     def _fixed(self, var: Var) -> bool:
         """Whether a value is known before any loop starts."""

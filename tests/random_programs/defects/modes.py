@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from tapegen.analysis import selection_frontiers
 from tapegen.analysis.selection_frontiers import _Search as Search
+from tapegen.ir import affine
+from tapegen.ir.affine import Affine
 from tapegen.transform.autodiff import selection_loops, zero_guards
 from tapegen.transform.autodiff.forward import _Pusher as Pusher
 from tapegen.transform.autodiff.vector_forward import _Widener as Widener
 from tapegen.transform.autodiff.zero_guards import Guards
-from tapegen.transform.recording.trip_counts import Linear
+from tapegen.transform.recording.tape_layout import _Layout as Layout
 from tests.random_programs.defects.switch import edit, likely
 
 FORWARD = likely(
@@ -234,9 +236,9 @@ ZEROS = likely(
 WINNERS = likely(
     "tests/loops/test_check_hoisting.py tests/language/test_iteration.py tests/language/test_unusual_control_flow.py "
     "tests/fuzzing/test_random_programs.py::test_programs_that_once_failed tests/test_programs.py",
-    edit("a difference of bounds is taken for a sum", Linear, "of", ("cls.of(a) - cls.of(b)", "cls.of(a) + cls.of(b)")),
-    edit("the constant of a bound is not multiplied", Linear, "scaled", ("factor * self.constant", "self.constant")),
-    edit("a factor of a bound is forgotten", Linear, "expression", ("if abs(factor) == 1 else", "if True else")),
+    edit("a difference of bounds is taken for a sum", Layout, "_most", ("linear(high) - ", "linear(high) + ")),
+    edit("the constant of a bound is not multiplied", Affine, "plus", ("other.constant * factor", "other.constant")),
+    edit("a factor of a bound is forgotten", affine, "_scaled", ("if factor == 1 else", "if True else")),
     edit(
         "a loop without a winner is undone for its first iteration",
         selection_loops,

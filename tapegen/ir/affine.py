@@ -1,25 +1,27 @@
-"""Affine forms of integer expressions, by which indices and sizes are compared, folded and printed."""
+"""Affine forms: of integer expressions, by which indices and sizes are compared, folded and printed, or of unknowns."""
 
 from __future__ import annotations
 
 import builtins
 import operator
 from dataclasses import field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from tapegen.ir.nodes import Call, Const, Expr, Var, node
 from tapegen.ir.traversal import free_vars
 from tapegen.ir.types import INT, Scalar
 
+Unknown = TypeVar("Unknown")
+
 _NUMPY_INT = Scalar("int64", False)
 
 
 @node(eq=False)
-class Affine:
-    """`constant + sum of coefficient * atom`; an atom is any integer expression that is not itself a sum."""
+class Affine(Generic[Unknown]):
+    """`constant + sum of coefficient * atom`; an atom is a symbol, or an integer expression that is no sum."""
 
     constant: int = 0
-    terms: tuple[tuple[Expr, int], ...] = ()
+    terms: tuple[tuple[Unknown, int], ...] = ()
     mentioned: frozenset[Var] | None = field(init=False, default=None, repr=False)
 
     def __eq__(self, other: object) -> bool:
@@ -31,16 +33,16 @@ class Affine:
         return hash((self.constant, frozenset(self.terms)))
 
     @staticmethod
-    def atom(expr: Expr) -> Affine:
+    def atom(expr: Unknown) -> Affine[Unknown]:
         return Affine(0, ((expr, 1),))
 
-    def __add__(self, other: Affine | int) -> Affine:
+    def __add__(self, other: Affine[Unknown] | int) -> Affine[Unknown]:
         return Affine(self.constant + other, self.terms) if isinstance(other, int) else self.plus(other, 1)
 
-    def __sub__(self, other: Affine | int) -> Affine:
+    def __sub__(self, other: Affine[Unknown] | int) -> Affine[Unknown]:
         return Affine(self.constant - other, self.terms) if isinstance(other, int) else self.plus(other, -1)
 
-    def plus(self, other: Affine, factor: int) -> Affine:
+    def plus(self, other: Affine[Unknown], factor: int) -> Affine[Unknown]:
         """`self + other * factor`."""
         constant = self.constant + other.constant * factor
         if not other.terms:
@@ -52,25 +54,25 @@ class Affine:
             terms[atom] = terms.get(atom, 0) + coefficient * factor
         return Affine(constant, tuple([term for term in terms.items() if term[1]]))
 
-    def __mul__(self, factor: int) -> Affine:
+    def __mul__(self, factor: int) -> Affine[Unknown]:
         if factor == 1:
             return self
         return Affine(self.constant * factor, tuple([(a, c * factor) for a, c in self.terms]) if factor else ())
 
-    def __neg__(self) -> Affine:
+    def __neg__(self) -> Affine[Unknown]:
         return self * -1
 
-    def coefficient(self, atom: Expr) -> int:
+    def coefficient(self, atom: Unknown) -> int:
         for own, coefficient in self.terms:
             if own is atom or own == atom:
                 return coefficient
         return 0
 
-    def without(self, atom: Expr) -> Affine:
+    def without(self, atom: Unknown) -> Affine[Unknown]:
         return Affine(self.constant, tuple([term for term in self.terms if term[0] != atom]))
 
     @property
-    def atoms(self) -> tuple[Expr, ...]:
+    def atoms(self) -> tuple[Unknown, ...]:
         return tuple([atom for atom, _ in self.terms])
 
     @property
@@ -87,7 +89,7 @@ class Affine:
         return not self.terms
 
     @property
-    def expr(self) -> Expr:
+    def expr(self: Affine[Expr]) -> Expr:
         """The form as an expression: added terms first, the constant last where it reads better."""
         terms = sorted(self.terms, key=lambda term: term[1] < 0)
         constant = self.constant
@@ -113,7 +115,7 @@ def _scaled(atom: Expr, coefficient: int) -> Expr:
     return atom if factor == 1 else Call(operator.mul, (Const(factor), atom), (), INT)
 
 
-def linear(expr: Expr) -> Affine:
+def linear(expr: Expr) -> Affine[Expr]:
     """The affine form of an expression as it is written; what is not affine becomes an atom."""
     if type(expr) is not Call:
         if type(expr) is Const and isinstance(expr.value, int) and not isinstance(expr.value, bool):
@@ -124,7 +126,7 @@ def linear(expr: Expr) -> Affine:
     return expr.linear or Affine.atom(expr)  # an atom would be part of its own cached value
 
 
-def _linear(expr: Call) -> Affine | None:
+def _linear(expr: Call) -> Affine[Expr] | None:
     if expr.func not in _LINEAR or not all(map(is_int, expr.args)):
         return None
     first, *others = map(linear, expr.args)
