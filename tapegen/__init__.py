@@ -2,6 +2,7 @@
 
 from tapegen import aot
 from tapegen.api import Differentiable, differentiable, grad, jvp, value_and_grad, vjp
+from tapegen.backend.numba.workspaces import clear_workspaces
 from tapegen.errors import (
     AliasError,
     BadArgument,
@@ -71,6 +72,7 @@ __all__ = [
     "cast",
     "check_grads",
     "check_rule",
+    "clear_workspaces",
     "clip_by_global_norm",
     "clip_by_norm",
     "clip_by_value",

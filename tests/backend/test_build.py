@@ -7,8 +7,6 @@ import inspect
 import linecache
 import operator
 import platform
-import subprocess
-import sys
 import traceback
 from types import TracebackType
 from typing import Any
@@ -175,25 +173,6 @@ def test_many_blocks_do_not_exhaust_the_stack() -> None:
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators keep memory by themselves")
-def test_memory_of_a_call_serves_the_next():
-    """Building a text is enough for arrays of 16 MB in all to cause no page faults when they are made again."""
-    program = """
-import resource, numpy as np
-from tapegen.backend.numba.build import build_numba
-from tapegen.backend.printer.source import PythonSource
-build_numba(PythonSource("def f(): pass", "f", ("f",), {}))
-def faults():
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    for array in [np.empty(250_000) for _ in range(8)]:
-        array[:] = 1.0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-faults()
-print(faults())
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 400  # a page for every 4 kB would be 3,900
-
-
 def test_names_of_two_types_compile_as_well() -> None:
     text = "def f(a):\n    x = 2.0\n    y = x * a[0]\n    x = np.zeros(3)\n    return y + x[0]\n"
     source = PythonSource(f"@njit\n{text}", "f", ("f",), {"np": np, "njit": njit}, decorator="njit")

@@ -13,6 +13,7 @@
 * `allocation` - array allocation
 * `alias_scopes` - `alias.scope` and `noalias` metadata
 * `two_tier_optimization` - reduced optimization of long functions
+* `workspaces` - memory that is kept for the next large arrays
 * `memory_limit` - how much memory a call may take
 * `code_memory` - memory that LLVM keeps for programs that are no longer used
 * `library` - calls of BLAS, LAPACK, FFT and special functions

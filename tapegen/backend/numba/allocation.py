@@ -19,10 +19,11 @@ from numba.core.extending import intrinsic
 from numba.core.ir_utils import build_definitions, get_definition, guard
 from numba.core.typing.npydecl import parse_dtype, parse_shape
 from numba.core.typing.templates import Signature
-from numba.np.arrayobj import _empty_nd_impl, _parse_empty_args
+from numba.np.arrayobj import _parse_empty_args
 
 from tapegen.backend.numba import memory_limit
 from tapegen.backend.numba.library import matrix_products
+from tapegen.backend.numba.library.new_arrays import new_array
 
 
 def _typed(shape: Any, dtype: Any, given: tuple[Any, ...], make: Any) -> Any:
@@ -33,7 +34,7 @@ def _typed(shape: Any, dtype: Any, given: tuple[Any, ...], make: Any) -> Any:
 
 def _made(context: Any, builder: IRBuilder, sig: Signature, args: Any, *, is_tape: bool = False) -> Any:
     kind, shapes = _parse_empty_args(context, builder, sig, args)
-    array = _empty_nd_impl(context, builder, kind, shapes)
+    array = new_array(context, builder, kind, shapes)
     size = builder.mul(array.itemsize, array.nitems)  # it has been checked for overflow
     least = size.type(0 if is_tape else memory_limit.LARGE)
     with builder.if_then(builder.icmp_unsigned(">=", size, least), likely=is_tape):

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import functools
 import inspect
 import linecache
 import os
@@ -38,7 +37,7 @@ from tapegen.backend.background import interruption
 from tapegen.backend.background.availability import waiting
 from tapegen.backend.background.deferral import compile_in_background
 from tapegen.backend.cache.machine_code import KeptCode
-from tapegen.backend.numba import code_memory, memory_limit
+from tapegen.backend.numba import code_memory, memory_limit, workspaces
 from tapegen.backend.numba.call_resolution import calls_resolved_once
 from tapegen.backend.numba.library import fft, lapack, special_functions
 from tapegen.backend.numba.liveness import fast_liveness
@@ -96,21 +95,6 @@ def refuse_long(source: PythonSource) -> None:
 
 _inlined: dict[str, Any] = {}
 """Functions that are inlined into their callers, by source: compiled once for all programs that contain the source."""
-
-_LARGEST_IN_HEAP = 2**25 - 2**16
-"""Just below the largest block size to which glibc adapts (32 MB)."""
-
-
-@functools.cache
-def _keep_memory() -> None:
-    """Let the allocator keep memory that a call frees for the next call.
-
-    Tapes and cotangents are allocated in each call.  glibc returns large blocks to the system, and allocating them
-    again costs a page fault for every 4 kB, which may be most of the time of a gradient; once a program has freed a
-    block of 32 MB, it keeps up to twice that.  The block is never accessed, so it costs nothing; on other systems this
-    has no effect.
-    """
-    np.empty(_LARGEST_IN_HEAP, np.uint8)
 
 
 def build_python(
@@ -173,7 +157,8 @@ def build_numba(
     """
     if not compiles():
         raise BuildError(DISABLED, "Unset it.")
-    _keep_memory()
+    if is_enabled("workspaces"):
+        workspaces.provide()
     code_memory.free_pass_managers()
     memory_limit.provide()
     special_functions.provide()

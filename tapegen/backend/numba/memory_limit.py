@@ -20,6 +20,8 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
 
+from tapegen.backend.numba import workspaces
+
 LARGE = 2**24
 """Bytes from which compiled code checks an array."""
 
@@ -77,7 +79,7 @@ def measure(now: float) -> None:
     """Measure the free memory again."""
     global stale
     stale = now + _LASTS
-    _cells[0] = available() // 2
+    _cells[0] = (available() + workspaces.idle()) // 2
 
 
 def begin() -> None:

@@ -102,6 +102,16 @@ def _live_map_agrees() -> bool:
     return bool(found == numbas(Graph(), {0: None, 1: None}, used, given))
 
 
+def _large_arrays_are_aligned() -> bool:
+    """Whether numba lays out the blocks of another allocator as `workspaces` expects it."""
+    from tapegen.backend.numba.workspaces import is_as_expected
+
+    try:
+        return is_as_expected()
+    except (KeyError, ValueError, RuntimeError, OSError):  # numba's table of functions, or LLVM's language, differs
+        return False
+
+
 _LOWER = "numba.core.lowering:Lower."
 
 PATCHES = (
@@ -172,10 +182,16 @@ PATCHES = (
         "allocation",
         "new arrays, products and systems of any layout by one function; large arrays and tapes ask for memory",
         (
-            Uses("numba.np.arrayobj:_empty_nd_impl", ("context", "builder", "arrtype", "shapes")),
+            Uses("numba.np.arrayobj:populate_array"),
             Uses("numba.np.arrayobj:_parse_empty_args", ("context", "builder", "sig", "args")),
             Uses("numba.core.untyped_passes:IRProcessing"),
         ),
+    ),
+    Patch(
+        "workspaces",
+        "the memory of large arrays is kept for the next ones",
+        (Uses("numba.core.runtime._nrt_python:c_helpers"),),
+        _large_arrays_are_aligned,
     ),
     Patch(
         "non_negative_indices",

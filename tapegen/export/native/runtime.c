@@ -103,6 +103,8 @@ void *NRT_MemInfo_alloc_aligned(size_t size, uint32_t align) {
     return block;
 }
 
+void *tapegen_new_memory(size_t size, uint32_t align) { return NRT_MemInfo_alloc_aligned(size, align); }
+
 void *NRT_MemInfo_alloc(size_t size) { return NRT_MemInfo_alloc_aligned(size, 16); }
 
 /* Memory without an owner: what an exception is made of. */

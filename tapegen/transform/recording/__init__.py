@@ -6,7 +6,6 @@
 * `decisions` - the decisions as data
 * `dead_shapes` - shapes of arrays that are dead when they are read
 * `plan` - the decision for each value, and the rewritten reads
-* `trip_counts` - bounds of inner trip counts
 * `tape_layout` - tapes as arrays: from Push and Pop to stores and loads
 * `assemble` - the joint function of both sweeps, and the split into record and pullback
 """

@@ -1,0 +1,141 @@
+"""Workspaces: memory of large arrays that compiled code keeps for its next arrays.
+
+The system maps a large block anew for each allocation, and writes zeros into each page at its first use; for a gradient
+of large arrays that may be most of its time.  So blocks of `SMALLEST` bytes and more, once an array dies, wait for the
+next array of about their size, in any call of this process.  A block belongs to one array at a time: it waits only when
+no array or view of it is left, so concurrent and nested calls share nothing.
+
+The functions are written in LLVM's language, since compiled code calls them without the interpreter, and a result of
+compiled code calls them when Python frees it.
+"""
+
+# mypy: disable-error-code="no-untyped-call, attr-defined"
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import sys
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+from numba.core import cgutils
+from numba.core.runtime import _nrt_python
+
+SMALLEST = 2**17
+"""Bytes from which a block is kept; the allocator of the C library keeps smaller ones itself."""
+
+LARGEST_SUM = 2**30
+"""Bytes that may wait at any time."""
+
+BLOCKS = 128
+"""Blocks that are known at a time."""
+
+NEW = "tapegen_new_memory"
+"""The function that compiled code calls for the memory of an array."""
+
+
+class _Allocator(ctypes.Structure):
+    """numba's `NRT_ExternalAllocator`."""
+
+    _fields_ = tuple((name, ctypes.c_void_p) for name in ("malloc", "realloc", "free", "opaque"))
+
+
+class _Interface(ctypes.Structure):
+    """The first functions of numba's `NRT_api_functions`."""
+
+    _fields_ = (("allocate", ctypes.c_void_p), ("allocate_external", ctypes.c_void_p))
+
+
+class _Functions:
+    """The functions of workspaces.ll in this process."""
+
+    def __init__(self) -> None:
+        self._table = _Allocator()
+        interface = ctypes.cast(
+            ctypes.CFUNCTYPE(ctypes.c_void_p)(_nrt_python.c_helpers["get_api"])(), ctypes.POINTER(_Interface)
+        ).contents
+        is_linux = sys.platform == "linux"
+        text = Template((Path(__file__).parent / "workspaces.ll").read_text(encoding="utf-8")).substitute(
+            blocks=BLOCKS,
+            smallest=SMALLEST,
+            most=LARGEST_SUM,
+            page=2**21 if is_linux else 64,
+            advises=str(is_linux).lower(),
+            own=_nrt_python.c_helpers["MemInfo_alloc_aligned"],
+            external=interface.allocate_external,
+            table=ctypes.addressof(self._table),
+        )
+        module = llvm.parse_assembly(text)
+        module.triple = llvm.get_process_triple()
+        machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
+        self._engine = llvm.create_mcjit_compiler(module, machine)
+        self._engine.finalize_object()
+        self._table.malloc, self._table.realloc, self._table.free = map(self.address, ("take", "resize", "give"))
+        self.clear = ctypes.CFUNCTYPE(ctypes.c_int64)(self.address("clear"))
+        self.idle = ctypes.CFUNCTYPE(ctypes.c_int64)(self.address("idle"))
+        self.forked = ctypes.CFUNCTYPE(None)(self.address("forked"))
+
+    def address(self, name: str) -> int:
+        """Where a function lies."""
+        found: int = self._engine.get_function_address(name)
+        return found
+
+
+@functools.cache
+def _functions() -> _Functions:
+    made = _Functions()
+    llvm.add_symbol(NEW, made.address("new"))
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=made.forked)
+    return made
+
+
+def provide() -> None:
+    """Register the function in LLVM, so that compiled code finds it by its name."""
+    _functions()
+
+
+def new_memory(context: Any, builder: ir.IRBuilder, size: ir.Value, align: int) -> ir.Value:
+    """Emit the call that allocates the memory of an array, or raises MemoryError."""
+    flag = ir.IntType(32)
+    known = cgutils.get_or_insert_function(builder.module, ir.FunctionType(cgutils.voidptr_t, [size.type, flag]), NEW)
+    known.return_value.add_attribute("noalias")
+    made = builder.call(known, [size, flag(align)])
+    cgutils.guard_memory_error(context, builder, made, msg="Allocation failed (probably too large).")
+    return made
+
+
+def idle() -> int:
+    """Bytes that wait for the next array."""
+    return _functions().idle() if _functions.cache_info().currsize else 0
+
+
+def clear_workspaces() -> int:
+    """Return the memory to the system that compiled code keeps for its next arrays.
+
+    Compiled code keeps the memory of arrays of 128 kB and more that are not used any longer, at most 1 GiB in a
+    process, since getting it from the system again takes longer than computing with it.
+
+    Returns
+    -------
+    int
+        How many bytes these were.
+    """
+    return _functions().clear() if _functions.cache_info().currsize else 0
+
+
+def is_as_expected() -> bool:
+    """Whether numba's blocks are laid out as the functions expect: the data of a large array is aligned."""
+    allocate = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32)(_functions().address("new"))
+    block = allocate(SMALLEST, 32)
+    data = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(_nrt_python.c_helpers["MemInfo_data"])(block)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_nrt_python.c_helpers["MemInfo_release"])(block)
+    return bool(block) and data % 64 == 0 and clear_workspaces() >= SMALLEST
+
+
+__all__ = ["LARGEST_SUM", "NEW", "SMALLEST", "clear_workspaces", "idle", "is_as_expected", "new_memory", "provide"]
