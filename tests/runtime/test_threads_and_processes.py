@@ -361,3 +361,29 @@ def test_interrupt_while_compiling_lets_the_lock_go() -> None:
             function.grad(X, 3.0)
     assert not building.is_locked()
     np.testing.assert_array_equal(together(1, lambda k: function.grad(X, 3.0))[0], GRADIENT[0])
+
+
+def test_other_threads_run_during_a_compiled_call() -> None:
+    def iterated(x, n):
+        s = 0.0
+        for _ in range(n):
+            s = np.sin(s + 0.3 * x)
+        return s
+
+    f = tg.differentiable(iterated, backend="numba", cache=False)
+    f.value_and_grad(0.5, 10)
+    began, ended = threading.Event(), threading.Event()
+
+    def run() -> None:
+        began.set()
+        f.value_and_grad(0.5, 8_000_000)
+        ended.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    began.wait()
+    count = 0
+    while not ended.wait(0.001):
+        count += 1
+    thread.join()
+    assert count > 40  # the call takes about a second, in which a call that holds the interpreter leaves no turn
