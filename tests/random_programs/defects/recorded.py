@@ -17,8 +17,8 @@ from tests.random_programs.defects.switch import Defect, edit, likely
 _TESTS = " ".join(f"tests/tape/test_{name}.py" for name in "values gradient operands context complex orders".split())
 
 
-def _edit(name: str, owner: Any, function: str, *changes: tuple[str, str]) -> Defect:
-    return edit(name, owner, function, *changes, in_text=False)
+def _edit(name: str, owner: Any, function: str, *changes: tuple[str, str], unfound: str = "") -> Defect:
+    return edit(name, owner, function, *changes, in_text=False, unfound=unfound)
 
 
 DEFECTS = likely(
@@ -94,7 +94,13 @@ DEFECTS = likely(
         "reset",
         ("self._records, self.tracked, self._watched = [], set(), {}", "self._records = []"),
     ),
-    _edit("an integer is watched", GradientTape, "_follow", ('if item._value.dtype.kind in "fc":', "if True:")),
+    _edit(
+        "an integer is watched",
+        GradientTape,
+        "_follow",
+        ('if item._value.dtype.kind in "fc":', "if True:"),
+        unfound="no operation contributes to the cotangent of an integer",
+    ),
     _edit(
         "a pause within a pause ends both",
         GradientTape,
@@ -154,6 +160,7 @@ DEFECTS = likely(
         clipping,
         "clip_by_norm",
         ("np.where(positive, squares, np.ones_like(squares))", "squares"),
+        unfound="the zero that the outer choice leaves wins over the infinite derivative of the root",
     ),
     _edit(
         "a norm that is not finite scales to zero",
