@@ -87,6 +87,25 @@ def test_other_loops_stay(old: str, new: str) -> None:
     assert_same_text(text, args)
 
 
+BOTH = """
+def f(x, y, n):
+    s = 0.0
+    for i in range(1, n):
+        y[i] = 2.0*x[i] + y[i - 1]
+    for i in range(n):
+        s = s + np.sinh(np.arctan(x[i])*np.exp2(y[i]))
+    return s
+"""
+
+
+def test_one_variable_has_one_type() -> None:
+    """An unsigned index does not take the name of a signed counter, or numba would make a float of both."""
+    text = lowered_text(BOTH, np.zeros(3), np.zeros(3), 3)
+    assert "for i in range(1, n):" in text
+    assert "i_1 = np.uint64(start + k)" in text
+    assert_same_text(BOTH, (R.normal(size=700), np.zeros(700), 700))
+
+
 VECTORS = """
 def f(x, y, n):
     s = 0.0

@@ -21,8 +21,8 @@ After::
         for start in range(0, x.shape[0], 512):
             size = min(512, x.shape[0] - start)
             for k in range(size):
-                i = np.uint64(start + k)
-                terms[k] = np.exp(x[i]) * y[i]
+                i_1 = np.uint64(start + k)
+                terms[k] = np.exp(x[i_1]) * y[i_1]
             for k in range(size):
                 s += terms[k]
         return s
@@ -91,6 +91,21 @@ class _StripMining(InnermostLoopPass):
         """Variables whose value must not change in the last bit."""
         return deciding(self.function, self.memory)
 
+    @functools.cached_property
+    def _read_beyond(self) -> set[Var]:
+        """Counters that are read outside of the loops that count with them."""
+        found: set[Var] = set()
+
+        def look(block: Block, counters: frozenset[Var]) -> None:
+            for stmt in block:
+                found.update(*(traversal.free_vars(header) - counters for header in stmt.headers))
+                inside = counters | {stmt.target} if isinstance(stmt, For) else counters
+                for inner in stmt.blocks:
+                    look(inner, inside)
+
+        look(self.function.body, frozenset())
+        return found
+
     def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
         """The strip-mined loop."""
         (loop,) = nest.loops
@@ -101,15 +116,21 @@ class _StripMining(InnermostLoopPass):
             return [nest.stmt]
         start, size, k = (Var(self.names.fresh(name), INT) for name in ("start", "size", "k"))
         terms = dict(zip(sums, self._buffers(len(sums), loop), strict=True))
-        first: list[Stmt] = [Assign((loop.target,), _place(plus(start, k), nest), loop.origin)]
+        place = _place(plus(start, k), nest)
+        target, body = loop.target, nest.body
+        if isinstance(place, Call) and place.func is np.uintp and target not in self._read_beyond:
+            # other loops count with the signed variable, and numba would make one float of both
+            target = Var(self.names.fresh(target.name), INT)
+            body = traversal.rename_block(body, {loop.target: target})
+        first: list[Stmt] = [Assign((target,), place, loop.origin)]
         second: list[Stmt] = []
-        for stmt in nest.body:
+        for stmt in body:
             if isinstance(stmt, Assign) and stmt.targets[0] in terms:
-                (target,), value = stmt.targets, stmt.value
+                (total,), value = stmt.targets, stmt.value
                 assert isinstance(value, Call)
-                first.append(Store(terms[target], (k,), value.args[1], False, stmt.origin))
-                term = Load(terms[target], (k,), Scalar("float64", False))
-                second.append(replace(stmt, value=replace(value, args=(target, term))))
+                first.append(Store(terms[total], (k,), value.args[1], False, stmt.origin))
+                term = Load(terms[total], (k,), Scalar("float64", False))
+                second.append(replace(stmt, value=replace(value, args=(total, term))))
             else:
                 first.append(stmt)
         count = Call(builtins.min, (Const(_LENGTH), minus(loop.stop, start)), (), INT)
