@@ -1,7 +1,7 @@
 """tapegen: gradients of ordinary Python functions as readable, compiled Python."""
 
 from tapegen import aot
-from tapegen.api import Differentiable, differentiable, grad, jvp, value_and_grad, vjp
+from tapegen.api import Differentiable, DifferentiableWithAux, differentiable, grad, jvp, value_and_grad, vjp
 from tapegen.backend.numba.workspaces import clear_workspaces
 from tapegen.errors import (
     AliasError,
@@ -53,6 +53,7 @@ __all__ = [
     "CacheWarning",
     "CompileLimit",
     "Differentiable",
+    "DifferentiableWithAux",
     "ForwardAccumulator",
     "GradientTape",
     "InternalError",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, Literal, ParamSpec, TypeVar, Unpack, overload
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from tapegen.api import (
     Differentiable,
+    DifferentiableWithAux,
     along,
     differentiable,
     directions,
@@ -23,6 +24,7 @@ from tapegen.api import (
 from tapegen.errors import BadArgument, TapegenError
 from tapegen.frontend.calls.random_replay import refuse_unseeded
 from tapegen.frontend.values.pytree import Slot, StaticValue, Struct, flatten, leaves_of, map_leaves, rebuild
+from tapegen.ir.keywords import DIRECTIONS, AllKeywords, Keywords, refuse_keywords
 from tapegen.ir.protocols import Mode, mark_of, marks
 from tapegen.pipeline.fault_boundary import Boundary
 from tapegen.pipeline.nested import PIPELINE, goes_forward, mode_of_complex
@@ -33,6 +35,11 @@ from tapegen.runtime.random_state import put_back, states_of
 from tapegen.runtime.tracebacks import hides_frames
 
 __all__ = ["hessian", "hvp", "jacobian", "linearize"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Objective = TypeVar("Objective")
+Aux = TypeVar("Aux")
 
 
 class Jacobian:
@@ -154,8 +161,12 @@ def _by_result(template: Any, rows: dict[int, list[Any]], make: Callable[[Any], 
 @marks("jacobian", PIPELINE)
 @hides_frames
 def jacobian(
-    func: Callable[..., Any], wrt: Wrt = 0, mode: Mode | None = None, holomorphic: bool = False, **options: Any
-) -> Callable[..., Any]:
+    func: Callable[P, Any],
+    wrt: Wrt = 0,
+    mode: Mode | None = None,
+    holomorphic: bool = False,
+    **options: Unpack[AllKeywords],
+) -> Callable[P, Any]:
     """A function that returns the Jacobian of `func`.
 
     Parameters
@@ -179,6 +190,7 @@ def jacobian(
         an array for each scalar or array in it: the axes of the result, then those of the argument.  With `has_aux`
         these are the derivatives of the first of two results, and the second one follows unchanged.
     """
+    refuse_keywords("jacobian", options)
     if mode not in (None, "forward", "reverse"):
         raise BadArgument(f"mode={mode!r} is unknown.", 'Use "forward", "reverse" or None.')
     chosen: Any = wrt if isinstance(wrt, int | str) else as_wrt(wrt)
@@ -189,12 +201,11 @@ def jacobian(
 def _jacobian_of(
     func: Callable[..., Any], wrt: Wrt, mode: Mode | None, holomorphic: bool, options: tuple[tuple[str, Any], ...]
 ) -> Jacobian:
-    owner = cast(Any, grad(func, wrt, **dict(options))).__self__
-    return Jacobian(owner, mode, holomorphic)
+    return Jacobian(with_options(func, wrt, dict(options)), mode, holomorphic)
 
 
 @hides_frames
-def hessian(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[..., Any]:
+def hessian(func: Callable[P, Any], wrt: Wrt = 0, **options: Unpack[AllKeywords]) -> Callable[P, Any]:
     """A function that returns the Hessian of `func`: forward mode over reverse mode.
 
     Where a rule has no pushforward it is reverse mode over reverse mode.
@@ -203,12 +214,15 @@ def hessian(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[
     structures, it has theirs around that, and the axes of each result come first.  With `has_aux` the auxiliary
     result of the function follows.
     """
-    func, options = undecorated(func, options)
-    return jacobian(jacobian(func, wrt, "reverse", **options), wrt, **options)
+    refuse_keywords("hessian", options)
+    plain, given = undecorated(func, options)
+    return jacobian(jacobian(plain, wrt, "reverse", **given), wrt, **given)
 
 
 @hides_frames
-def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
+def hvp(
+    func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Unpack[AllKeywords]
+) -> Any:
     """The product of the Hessian of `func` at `primals` and `tangents`, without computing the Hessian.
 
     Parameters
@@ -226,15 +240,26 @@ def hvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any
         The derivative of the gradient along the direction; a tuple where there are several directions.  With `has_aux`
         the auxiliary result of the function follows.
     """
-    if "wrt" in options:
-        raise BadArgument("hvp takes no wrt.", "Pass None as the tangent of an argument that stays as it is.")
+    refuse_keywords("hvp", options, DIRECTIONS)
     wrt = tuple([k for k, tangent in enumerate(tangents) if tangent is not None])
-    func, options = undecorated(func, options)
-    gradient = grad(func, wrt[0] if len(wrt) == 1 else wrt, **options)
-    _, product, *aux = along(gradient, primals, tangents, **options)
+    plain, given = undecorated(func, options)
+    gradient = grad(plain, wrt[0] if len(wrt) == 1 else wrt, **given)
+    _, product, *aux = along(gradient, primals, tangents, **given)
     return (product, *aux) if aux else product
 
 
+@overload
+def linearize(
+    func: DifferentiableWithAux[..., Objective, Aux], *primals: Any, **options: Unpack[Keywords]
+) -> tuple[Objective, Callable[..., Any], Aux]: ...
+@overload
+def linearize(
+    func: Callable[..., tuple[Objective, Aux]], *primals: Any, has_aux: Literal[True], **options: Unpack[Keywords]
+) -> tuple[Objective, Callable[..., Any], Aux]: ...
+@overload
+def linearize(
+    func: Callable[..., R], *primals: Any, has_aux: Literal[False] = False, **options: Unpack[Keywords]
+) -> tuple[R, Callable[..., Any]]: ...
 @marks("linearize", PIPELINE)
 @hides_frames
 def linearize(func: Callable[..., Any], *primals: Any, **options: Any) -> Any:
@@ -243,6 +268,7 @@ def linearize(func: Callable[..., Any], *primals: Any, **options: Any) -> Any:
     It is the derivative at the present values, also if the arguments or what else the function reads change later.
     With `has_aux`, the auxiliary result of the function follows.
     """
+    refuse_keywords("linearize", options, DIRECTIONS)
     refuse_recorded("linearize", primals, {})
     function = with_options(func, 0, options)
     call = function._specialise(copy.deepcopy(primals), {})

@@ -53,5 +53,5 @@ class Config:
 
 _CHOICES = {name: get_args(hint) for name, hint in get_type_hints(Config).items()}
 
-config = Config()
+config: Config = Config()
 """The settings in force."""

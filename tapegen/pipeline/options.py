@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Literal
 
 from tapegen.errors import BadArgument
+from tapegen.ir.keywords import Backend
 
 Wrt = int | str | Sequence[int | str]
-Backend = Literal["auto", "numba", "python"]
 
 
 def as_wrt(wrt: object) -> tuple[int | str, ...]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tapegen.rules.helpers import require
 from tapegen.rules.registry import inactive, partials, pullback
+
+Value = TypeVar("Value")
 
 
 def _same(func: Callable[..., Any], value: Any, *options: Any) -> Any:
@@ -25,7 +27,7 @@ def _same(func: Callable[..., Any], value: Any, *options: Any) -> Any:
     return value
 
 
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: Value) -> Value:
     """The value of `x`, as a constant: no derivative passes.
 
     Parameters
@@ -46,7 +48,7 @@ def stop_gradient(x: Any) -> Any:
     return _same(stop_gradient, x)
 
 
-def scale_gradient(x: Any, factor: float) -> Any:
+def scale_gradient(x: Value, factor: float) -> Value:
     """The value of `x`; its derivative is multiplied by `factor`, in forward and in reverse mode.
 
     Parameters
@@ -66,7 +68,7 @@ def scale_gradient(x: Any, factor: float) -> Any:
     return _same(scale_gradient, x, factor)
 
 
-def clip_gradient(x: Any, low: float, high: float) -> Any:
+def clip_gradient(x: Value, low: float, high: float) -> Value:
     """The value of `x`; in reverse mode, each element of its cotangent is clipped to `low` ... `high`.
 
     Forward mode is refused: tangents are no cotangents, and there is nothing to clip.
@@ -86,7 +88,7 @@ def clip_gradient(x: Any, low: float, high: float) -> Any:
     return _same(clip_gradient, x, low, high)
 
 
-def print_gradient(x: Any, label: str = "gradient:") -> Any:
+def print_gradient(x: Value, label: str = "gradient:") -> Value:
     """The value of `x`; prints the cotangent that arrives here, or in forward mode the tangent that passes.
 
     Parameters

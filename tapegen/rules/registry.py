@@ -19,12 +19,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from types import FunctionType
-from typing import Any, Literal, TypeVar
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, cast
 
 from tapegen.errors import BadArgument
 from tapegen.ir.protocols import is_opaque
 
 Body = TypeVar("Body", bound=Callable[..., Any])
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
 Kind = Literal["partials", "linear", "pullback", "expands", "inactive"]
 
 
@@ -360,6 +362,16 @@ def linear(
     return register
 
 
+class Pullback(Protocol, Generic[P, R_co]):
+    """The body of a pullback, which registers the tangent of the same functions."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+    def pushforward(self, tangent: Body, /) -> Body:
+        """Decorate the body of the pushforward."""
+        ...
+
+
 def pullback(
     *funcs: Callable[..., Any],
     wrt: str | tuple[str, ...] | None = None,
@@ -368,7 +380,7 @@ def pullback(
     of_complex: bool = False,
     broadcasts: bool = False,
     phases: bool = False,
-) -> Callable[[Callable[..., Any]], Any]:
+) -> Callable[[Callable[P, R_co]], Pullback[P, R_co]]:
     """Register a pullback.  `wrt` defaults to the first parameter of the body.
 
     With `of_complex` it holds for complex numbers: cotangents are not conjugated (docs/complex.md).  With `broadcasts`
@@ -386,13 +398,13 @@ def pullback(
     ...     return -out @ a_dot @ out
     """
 
-    def register(body: Callable[..., Any]) -> Callable[..., Any]:
+    def register(body: Callable[P, R_co]) -> Pullback[P, R_co]:
         first = next(iter(signature_of(body).parameters))
         names = (first,) if wrt is None else (wrt,) if isinstance(wrt, str) else wrt
         rules = [Rule(f, "pullback", body, names, nonfinite, None, shapes, of_complex=of_complex) for f in funcs]
         rules = [replace(rule, broadcasts=broadcasts, phases=phases) for rule in rules]
 
-        def pushforward(tangent: Callable[..., Any]) -> Callable[..., Any]:
+        def pushforward(tangent: Body) -> Body:
             for rule in rules:
                 _check_pushforward(replace(rule, pushforward=tangent))
                 _register(replace(rule, pushforward=tangent))
@@ -400,8 +412,9 @@ def pullback(
 
         for rule in rules:
             _register(rule)
-        body.pushforward = pushforward  # type: ignore[attr-defined]
-        return body
+        made = cast(Pullback[P, R_co], body)
+        made.pushforward = pushforward  # type: ignore[method-assign]
+        return made
 
     return register
 

@@ -24,6 +24,7 @@ from tapegen.frontend.values.pytree import (
     Struct,
     abstract_of,
 )
+from tapegen.ir.keywords import NAMES_OF_WRT
 from tapegen.ir.passes import disabled_passes
 from tapegen.ir.protocols import is_opaque
 from tapegen.pipeline.fault_boundary import Boundary, Subject
@@ -230,7 +231,15 @@ class SpecializationCache:
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call by the names of the parameters."""
         self._refresh()
-        bound = self.signature.bind(*self.bound_args, *args, **{**self.bound_kwargs, **kwargs})
+        try:
+            bound = self.signature.bind(*self.bound_args, *args, **{**self.bound_kwargs, **kwargs})
+        except TypeError as error:
+            name = self.function.__qualname__
+            chosen = next((key for key in kwargs if key in NAMES_OF_WRT and key not in self.signature.parameters), None)
+            if chosen is not None:
+                advice = f"wrt chooses arguments before the call: tg.grad({self.function.__name__}, wrt=1)(...)."
+                raise BadArgument(f"{name} has no parameter {chosen!r}.", advice) from None
+            raise TypeError(f"{name}(): {error}") from None
         bound.apply_defaults()
         return dict(bound.arguments)
 

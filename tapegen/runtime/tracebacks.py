@@ -6,27 +6,26 @@ import functools
 import sys
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import ParamSpec, TypeVar
+from typing import Any, TypeVar, cast
 
 from tapegen.pipeline.fault_boundary import is_of_tapegen, is_of_user
 from tapegen.settings import config
 
-P = ParamSpec("P")
-R = TypeVar("R")
+Func = TypeVar("Func", bound=Callable[..., Any])
 
 
-def hides_frames(func: Callable[P, R]) -> Callable[P, R]:
+def hides_frames(func: Func) -> Func:
     """Decorator of functions that users call: errors show the frames of the user's program only."""
 
     @functools.wraps(func)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+    def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return func(*args, **kwargs)
         except BaseException as error:
             hide_frames(error)
             raise
 
-    return call
+    return cast(Func, call)
 
 
 def hide_frames(error: BaseException) -> None:

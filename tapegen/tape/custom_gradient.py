@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, cast, overload
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from tapegen.tape.gradient_tape import GradientTape
 from tapegen.tape.tensors.closures import Closure, recorded
 from tapegen.tape.tensors.tensor import Tensor, Traced, fresh, operand
 from tapegen.tape.tensors.variable import Variable, convert_to_tensor, identity
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class _Watcher:
@@ -55,7 +58,13 @@ def _watching() -> Iterator[_Watcher]:
         STATE.active = [recorder for recorder in STATE.active if recorder is not watcher]
 
 
-def custom_gradient(func: Callable[..., Any] | None = None) -> Any:
+@overload
+def custom_gradient(func: Callable[P, tuple[R, Callable[..., Any]]]) -> Callable[P, R]: ...
+@overload
+def custom_gradient(
+    func: None = None,
+) -> Callable[[Callable[P, tuple[R, Callable[..., Any]]]], Callable[P, R]]: ...
+def custom_gradient(func: Any = None) -> Any:
     """Decorate a function that returns `(result, grad_fn)`.
 
     `grad_fn` accepts a cotangent for each result and returns one for each argument (None: not connected), in their
@@ -169,13 +178,13 @@ def _cotangent(term: Any, shape: tuple[int, ...], func: Callable[..., Any]) -> A
     return found
 
 
-def grad_pass_through(func: Callable[..., Any]) -> Callable[..., Any]:
+def grad_pass_through(func: Callable[P, Any]) -> Callable[P, Any]:
     """A function with the value of `func` and the derivative of the identity."""
 
     @functools.wraps(func)
     def decorated(x: Any, *args: Any, **kwargs: Any) -> Any:
         with suspended():
-            value = func(stop_gradient(convert_to_tensor(x)), *args, **kwargs)
+            value: Any = cast(Any, func)(stop_gradient(convert_to_tensor(x)), *args, **kwargs)
         if np.shape(value) != np.shape(x):
             raise BadArgument(
                 f"grad_pass_through: {func.__name__} makes shape {np.shape(value)} of {np.shape(x)}.",
@@ -185,14 +194,14 @@ def grad_pass_through(func: Callable[..., Any]) -> Callable[..., Any]:
         raw = value._value if isinstance(value, Traced) else np.array(value)
         return recorded(Closure(func.__name__, lambda bar: [bar], lambda dot: [dot]), [pair], [raw])[0]
 
-    return decorated
+    return cast("Callable[P, Any]", decorated)
 
 
-def recompute_grad(func: Callable[..., Any]) -> Callable[..., Any]:
+def recompute_grad(func: Callable[P, R]) -> Callable[P, R]:
     """A function with the value and derivatives of `func` that saves nothing: it runs again in the backward sweep."""
 
     @functools.wraps(func)
-    def decorated(*args: Any, **kwargs: Any) -> Any:
+    def decorated(*args: P.args, **kwargs: P.kwargs) -> R:
         with suspended(), _watching() as watcher:
             result = func(*args, **kwargs)
         leaves = list(pytree.leaves((args, kwargs)))
@@ -223,7 +232,7 @@ def recompute_grad(func: Callable[..., Any]) -> Callable[..., Any]:
 
         pairs = [operand(leaf) for leaf in (*leaves, *variables)]
         outs = [out._value if isinstance(out, Traced) else np.array(out) for out in pytree.leaves(result)]
-        return pytree.refilled(result, recorded(Closure(func.__name__, pull, None), pairs, outs))
+        return cast(R, pytree.refilled(result, recorded(Closure(func.__name__, pull, None), pairs, outs)))
 
     return decorated
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
 
@@ -218,6 +218,14 @@ class GradientTape(Following):
 
     # ---- gradients ---------------------------------------------------------------------------------------------------
 
+    @overload
+    def gradient(
+        self, target: Any, sources: list[Any], output_gradients: Any = None, unconnected_gradients: Any = ...
+    ) -> list[Any]: ...
+    @overload
+    def gradient(
+        self, target: Any, sources: Any, output_gradients: Any = None, unconnected_gradients: Any = ...
+    ) -> Any: ...
     def gradient(
         self,
         target: Any,

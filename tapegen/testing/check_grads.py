@@ -6,7 +6,7 @@ import copy
 import inspect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -14,10 +14,13 @@ from tapegen import api
 from tapegen.errors import BadArgument
 from tapegen.frontend.source.synthesize import function_from_text
 from tapegen.frontend.values.pytree import abstract_of, flatten, unflatten
+from tapegen.ir.keywords import AllKeywords, refuse_keywords
 from tapegen.runtime.random_state import put_back, states_of
+from tapegen.runtime.tracebacks import hides_frames
 from tapegen.testing.finite_differences import FLOAT32_TOLERANCE, STEP, WEIGHTS, is_float, to_float64
 
 
+@hides_frames
 def check_grads(
     func: Callable[..., Any],
     *args: Any,
@@ -26,7 +29,7 @@ def check_grads(
     modes: Sequence[str] = ("reverse",),
     rtol: float = 1e-6,
     seed: int = 0,
-    **options: Any,
+    **options: Unpack[AllKeywords],
 ) -> None:
     """Compare gradients with differences of the function itself.
 
@@ -61,6 +64,7 @@ def check_grads(
     AssertionError
         The gradient is wrong; the message contains the argument and both values.
     """
+    refuse_keywords("check_grads", options)
     if not modes or not set(modes) <= {"forward", "reverse"}:
         raise BadArgument(f"modes={modes!r} are unknown.", 'Use "forward", "reverse", or both.')
     if wrt is None:
@@ -72,7 +76,7 @@ def check_grads(
             f"order={order} checks nothing." if wrt else "no argument holds floats: there is nothing to check.",
             "Ask for order 1 or more." if wrt else "Pass floats.",
         )
-    chosen = {**options, "wrt": tuple(wrt), "has_aux": False}  # all of the value is checked
+    chosen: dict[str, Any] = {**options, "wrt": tuple(wrt), "has_aux": False}  # all of the value is checked
     if isinstance(func, api.Differentiable):
         differentiable = func.with_options(**chosen)
     else:

@@ -15,12 +15,14 @@ from tapegen.errors import MissingRule, NotDifferentiable
 from tapegen.ir.intrinsics import sum_to
 from tapegen.rules import Rule, rule_of
 from tapegen.rules.registry import wrong_count
+from tapegen.runtime.tracebacks import hides_frames
 from tapegen.testing.finite_differences import FLOAT32_TOLERANCE, STEP, WEIGHTS, is_float, to_float64
 
 #: Positional and keyword arguments of one call.
 Case = tuple[tuple[Any, ...], dict[str, Any]]
 
 
+@hides_frames
 def check_rule(func: Callable[..., Any], *, cases: Iterable[Case] | None = None, rtol: float = 1e-8) -> None:
     """Check the derivative rule of a function.
 

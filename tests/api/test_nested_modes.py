@@ -302,5 +302,5 @@ def test_arguments_of_a_derivative_inside_are_chosen_outside() -> None:
 
 def test_a_product_of_the_hessian_takes_its_arguments_from_the_tangents() -> None:
     x = np.array([0.3, -1.2])
-    with pytest.raises(BadArgument, match="hvp takes no wrt"):
+    with pytest.raises(BadArgument, match=r"hvp has no argument .wrt"):
         tg.hvp(lambda a, b: np.sum(a**2 * b), (x, x), (x, None), wrt=0, backend="python")

@@ -182,7 +182,7 @@ def build_numba(
     # numba's contexts hold what is compiled, which holds its globals; numba releases it when the dispatcher is deleted
     entry = namespace.pop(source.entry)
     if isinstance(entry, Dispatcher):
-        entry.targetoptions["nogil"] = True  # type: ignore[attr-defined]  # other threads of Python run meanwhile
+        entry.targetoptions["nogil"] = True  # other threads of Python run meanwhile
         if (kept or background) and is_enabled("machine_code"):
             code = entry._cache = KeptCode(source, from_start, on_disk=kept)  # type: ignore[attr-defined]
             if background:

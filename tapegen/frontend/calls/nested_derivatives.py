@@ -27,9 +27,10 @@ from tapegen.frontend.values.materialize import adopt, describe, export, struct_
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, Slot, StaticValue, Struct, leaves_of, tuple_of
 from tapegen.frontend.values.state import Bound, known_value
 from tapegen.ir import builders, traversal
+from tapegen.ir.keywords import CHOOSE, DIRECTIONS, refuse_keywords
 from tapegen.ir.names import bar_name
 from tapegen.ir.nodes import Comment, Expr, Store, Var
-from tapegen.ir.protocols import Mark, is_opaque, mark_of
+from tapegen.ir.protocols import Kind, Mark, is_opaque, mark_of
 from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
 
 
@@ -78,7 +79,13 @@ def is_objective(type_: Any) -> bool:
     return isinstance(type_, Scalar) or (isinstance(type_, Array) and type_.rank == 0)
 
 
-_BUILD_OPTIONS = frozenset({"backend", "boundscheck", "fastmath"})  # those of the enclosing function apply
+_PARAMETERS: dict[Kind, tuple[str, ...]] = {
+    "vjp": ("wrt", "wrt_out"),
+    "jacobian": ("wrt", "mode", "holomorphic"),
+    "jvp": ("primals", "tangents"),
+    "linearize": (),
+}
+"""Keywords other than options of `differentiable`, of which those of the enclosing function apply."""
 
 
 # ---- calls -----------------------------------------------------------------------------------------------------------
@@ -95,7 +102,13 @@ def marked_call(cx: Context, func: Any, mark: Mark, args: list[Any], kwargs: dic
         if not args:
             raise cx.refusal(BadArgument, "the function to differentiate is missing.", "Pass it first.")
         target, *args = args
-        kwargs = {name: value for name, value in kwargs.items() if name not in _BUILD_OPTIONS}
+        takes = _PARAMETERS.get(mark.kind, ("wrt",))
+        others = [name for name in kwargs if name not in takes]
+        try:
+            refuse_keywords(f"tg.{mark.kind}", others, CHOOSE if "wrt" in takes else DIRECTIONS)
+        except BadArgument as error:
+            raise cx.refusal(BadArgument, error.reason, error.advice) from None
+        kwargs = {name: value for name, value in kwargs.items() if name in takes or name == "has_aux"}
         if mark.kind == "vjp" and "wrt_out" in kwargs:
             advice = "Pass a function of yours that calls this one and returns the arrays."
             raise cx.refusal(BadArgument, "tg.vjp takes no wrt_out in a differentiated function.", advice)

@@ -1,4 +1,4 @@
-"""Public API: `differentiable` and the functions that work on any Python function."""
+"""`differentiable` and the objects it makes: a Python function together with its derivatives."""
 
 from __future__ import annotations
 
@@ -6,24 +6,35 @@ import functools
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import FrameType, FunctionType
-from typing import Any
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 
 from tapegen.backend.numba.overloads import make_known
 from tapegen.backend.numba.progress import series
 from tapegen.errors import BadArgument
 from tapegen.frontend.source.callables import unwrap
 from tapegen.frontend.source.pickling import Texts, keep_texts, texts_of
-from tapegen.frontend.source.synthesize import function_from_text
-from tapegen.frontend.values.pytree import StaticValue
-from tapegen.ir.names import NameSupply
+from tapegen.ir.keywords import AllKeywords, Backend, Keywords, refuse_keywords
 from tapegen.ir.protocols import marks, recorder_of
 from tapegen.pipeline.debug_nans import watching
 from tapegen.pipeline.inspection import Inspection
 from tapegen.pipeline.nested import PIPELINE
-from tapegen.pipeline.options import Backend, Options, Wrt, as_wrt
+from tapegen.pipeline.options import Options, Wrt, as_wrt
 from tapegen.pipeline.program import Form, Program
 from tapegen.runtime.bound_call import BoundCall, inspected
 from tapegen.runtime.inline_cache import InlineCache
@@ -31,8 +42,16 @@ from tapegen.runtime.njit import native
 from tapegen.runtime.specialization import SpecializationCache
 from tapegen.runtime.tracebacks import hide_frames, hides_frames
 
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+T = TypeVar("T")
+Objective = TypeVar("Objective")
+Aux = TypeVar("Aux")
+Pullback = Callable[[Any], Any]
 
-class Differentiable:
+
+class Differentiable(Generic[P, R]):
     """A Python function together with its derivatives; made by `differentiable`.
 
     Calling it runs the compiled primal, which returns and raises what plain Python does.
@@ -42,10 +61,10 @@ class Differentiable:
 
     def __init__(
         self,
-        func: Callable[..., Any],
+        func: Callable[P, R],
         options: Options,
         specialiser: SpecializationCache | None = None,
-        method_of: Differentiable | None = None,
+        method_of: Differentiable[..., R] | None = None,
     ) -> None:
         self.python = func
         self.options = options
@@ -54,7 +73,7 @@ class Differentiable:
         self._inline_cache: InlineCache = InlineCache(
             self._specializer, None if method_of is None else method_of._inline_cache
         )
-        self._variants: dict[Options, Differentiable] = {}
+        self._variants: dict[Options, Differentiable[P, Any]] = {}
         self._changed = functools.lru_cache(maxsize=8)(lambda wrt: replace(options, wrt=wrt))
         functools.update_wrapper(self, func, updated=())
         del self.__dict__["__wrapped__"]  # `inspect` must not mistake the object for the function
@@ -62,12 +81,30 @@ class Differentiable:
     def __repr__(self) -> str:
         return f"<differentiable {getattr(self.python, '__qualname__', self.python)}>"
 
+    # The first parameter tells methods of classes and static methods from others.  mypy does not look at it: to mypy,
+    # what is read from a class has any arguments, and what is read from an object has lost one.
+    @overload
+    def __get__(
+        self: Differentiable[Concatenate[type[Any], Q], R], instance: None, owner: type
+    ) -> Differentiable[..., R]: ...
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(
+        self: Differentiable[Concatenate[type[T], Q], R], instance: T, owner: type | None = None
+    ) -> Differentiable[Q, R]: ...
+    @overload
+    def __get__(
+        self: Differentiable[Concatenate[T, Q], R], instance: T, owner: type | None = None
+    ) -> Differentiable[Q, R]: ...
+    @overload
+    def __get__(self, instance: Any, owner: type | None = None) -> Self: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Methods: binding an instance gives the same function with its first argument fixed."""
         if instance is None or not hasattr(type(self.python), "__get__"):
             return self
-        method = self.python.__get__(instance, owner)
-        return Differentiable(method, self.options, self._specializer.bound(method), self)
+        method = cast(Any, self.python).__get__(instance, owner)
+        return type(self)(method, self.options, self._specializer.bound(method), self)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Pickles hold a name, or the function and its options; never anything compiled."""
@@ -86,7 +123,7 @@ class Differentiable:
 
     # ---- calls -------------------------------------------------------------------------------------------------------
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The value, as in plain Python; for tensors, a tensor (on a tape the call is one operation)."""
         try:
             found = self._inline_cache.again("primal", args, (), kwargs)
@@ -103,7 +140,7 @@ class Differentiable:
             raise
 
     @marks("value_and_grad", PIPELINE)
-    def value_and_grad(self, *args: Any, **kwargs: Any) -> Any:
+    def value_and_grad(self, *args: P.args, **kwargs: P.kwargs) -> tuple[R, Any]:
         """Value and gradient.
 
         Returns
@@ -130,7 +167,7 @@ class Differentiable:
             raise
 
     @marks("grad", PIPELINE)
-    def grad(self, *args: Any, **kwargs: Any) -> Any:
+    def grad(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """The gradient alone; with `has_aux`, `(gradient, aux)`."""
         try:
             found = self._inline_cache.again("joint", args, (), kwargs)
@@ -147,7 +184,7 @@ class Differentiable:
 
     @marks("vjp", PIPELINE)
     @hides_frames
-    def vjp(self, *args: Any, **kwargs: Any) -> Any:
+    def vjp(self, *args: P.args, **kwargs: P.kwargs) -> tuple[R, Pullback]:
         """Value and pullback.
 
         Returns
@@ -164,7 +201,7 @@ class Differentiable:
         return self._specialise(args, kwargs).vjp()
 
     @marks("jvp", PIPELINE)
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **kwargs: Any) -> Any:
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **kwargs: Any) -> tuple[R, Any]:
         """Value, and its derivative along a direction.
 
         Parameters
@@ -228,18 +265,19 @@ class Differentiable:
         function = self
         if mode == "hvp":
             func, options = undecorated(self, {})
-            function = with_options(grad(func, wrt[0] if len(wrt) == 1 else wrt, **options), 0, options)
+            gradient = with_options(func, wrt[0] if len(wrt) == 1 else wrt, options).grad
+            function = with_options(gradient, 0, options)
         function._specialise(args, kwargs, wrt=function._specializer.of_the_call(wrt)).precompile(form)
 
     @hides_frames
-    def inspect(self, *args: Any, **kwargs: Any) -> Inspection:
+    def inspect(self, *args: P.args, **kwargs: P.kwargs) -> Inspection:
         """The generated programs for arguments of these types; the function does not run."""
         call = self._specialise(args, kwargs)
         return inspected(call.program, call.leaves())
 
-    def _as_function(self, method: Callable[..., Any]) -> Differentiable:
+    def _as_function(self, method: Callable[Q, T]) -> Differentiable[Q, T]:
         """A derivative of this function as a function that has derivatives itself."""
-        return _of_function(method, 0, backend=self.options.backend)
+        return with_options(method, 0, {"backend": self.options.backend})
 
     def writes_into(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The arrays among the arguments that a call would write into."""
@@ -307,13 +345,48 @@ class Differentiable:
             )
         return last
 
-    def with_options(self, **changes: Any) -> Differentiable:
+    @overload
+    def with_options(self, *, has_aux: bool, wrt: Wrt = ..., **changes: Unpack[Keywords]) -> Differentiable[P, Any]: ...
+    @overload
+    def with_options(self, *, wrt: Wrt = ..., **changes: Unpack[Keywords]) -> Self: ...
+    @hides_frames
+    def with_options(self, **changes: Any) -> Any:
         """The same function with other options: each time the same object."""
+        refuse_keywords("with_options", {key: value for key, value in changes.items() if key != "wrt"})
         options = replace(self.options, **changes)
         found = self._variants.get(options)
         if found is None:
-            found = self._variants[options] = Differentiable(self.python, options, self._specializer)
+            found = self._variants[options] = _made(self.python, options, self._specializer)
         return found
+
+
+class DifferentiableWithAux(Differentiable[P, tuple[Objective, Aux]], Generic[P, Objective, Aux]):
+    """A function that returns an objective, which is differentiated, and something else: made with `has_aux=True`."""
+
+    if TYPE_CHECKING:  # what the methods return is another type then; the methods are the same
+
+        @overload
+        def __get__(
+            self: DifferentiableWithAux[Concatenate[type[Any], Q], Objective, Aux], instance: None, owner: type
+        ) -> DifferentiableWithAux[..., Objective, Aux]: ...
+        @overload
+        def __get__(self, instance: None, owner: type) -> Self: ...
+        @overload
+        def __get__(
+            self: DifferentiableWithAux[Concatenate[type[T], Q], Objective, Aux], instance: T, owner: type | None = None
+        ) -> DifferentiableWithAux[Q, Objective, Aux]: ...
+        @overload
+        def __get__(
+            self: DifferentiableWithAux[Concatenate[T, Q], Objective, Aux], instance: T, owner: type | None = None
+        ) -> DifferentiableWithAux[Q, Objective, Aux]: ...
+        @overload
+        def __get__(self, instance: Any, owner: type | None = None) -> Self: ...
+        def __get__(self, instance: Any, owner: type | None = None) -> Any: ...
+        def grad(self, *args: P.args, **kwargs: P.kwargs) -> tuple[Any, Aux]: ...
+        def vjp(self, *args: P.args, **kwargs: P.kwargs) -> tuple[Objective, Pullback, Aux]: ...  # type: ignore[override]
+        def jvp(  # type: ignore[override]
+            self, primals: Sequence[Any], tangents: Sequence[Any], **kwargs: Any
+        ) -> tuple[Objective, Any, Aux]: ...
 
 
 make_known(Differentiable, ("njit",))
@@ -327,6 +400,13 @@ _FORMS: dict[str, Form] = {
     "hvp": "tangent",
 }
 """The programs that calls need."""
+
+
+def _made(
+    func: Callable[P, Any], options: Options, specializer: SpecializationCache | None = None
+) -> Differentiable[P, Any]:
+    """The object for a function with these options."""
+    return (DifferentiableWithAux if options.has_aux else Differentiable)(func, options, specializer)
 
 
 class _ClassMethod(classmethod):
@@ -354,7 +434,7 @@ def _pickled_by_value() -> bool:
     return False
 
 
-def _again(func: Callable[..., Any], options: Options, texts: Texts) -> Differentiable:
+def _again(func: Callable[..., Any], options: Options, texts: Texts) -> Differentiable[..., Any]:
     """The object that a pickle represents."""
     keep_texts(func, texts)
     try:
@@ -364,16 +444,67 @@ def _again(func: Callable[..., Any], options: Options, texts: Texts) -> Differen
 
 
 @functools.lru_cache(maxsize=256)
-def _shared(func: Callable[..., Any], options: Options) -> Differentiable:
+def _shared(func: Callable[..., Any], options: Options) -> Differentiable[..., Any]:
     """The same object for the same function, so that a worker compiles once."""
     if isinstance(func, Differentiable):
-        return Differentiable(func.python, options, func._specializer)
-    return Differentiable(func, options)
+        return _made(func.python, options, func._specializer)
+    return _made(func, options)
 
 
+class _Unbound(Protocol[P, R]):
+    """A static method, or a method of a class: an object that it is read from is not passed."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Differentiable[P, R]: ...
+
+
+class Decorator(Protocol):
+    """What `differentiable` with options returns."""
+
+    @overload
+    def __call__(  # type: ignore[overload-overlap]  # a static method is callable
+        self, func: staticmethod[P, R] | classmethod[Any, P, R], /
+    ) -> _Unbound[P, R]: ...
+    @overload
+    def __call__(self, func: Callable[P, R], /) -> Differentiable[P, R]: ...
+
+
+class DecoratorWithAux(Protocol):
+    """What `differentiable(has_aux=True)` returns."""
+
+    def __call__(self, func: Callable[P, tuple[Objective, Aux]], /) -> DifferentiableWithAux[P, Objective, Aux]: ...
+
+
+@overload
+def differentiable(
+    func: Callable[P, tuple[Objective, Aux]], *, has_aux: Literal[True], wrt: Wrt = 0, **options: Unpack[Keywords]
+) -> DifferentiableWithAux[P, Objective, Aux]: ...
+@overload
+def differentiable(
+    func: None = None, *, has_aux: Literal[True], wrt: Wrt = 0, **options: Unpack[Keywords]
+) -> DecoratorWithAux: ...
+@overload
+def differentiable(  # type: ignore[overload-overlap]  # a static method is callable
+    func: staticmethod[P, R] | classmethod[Any, P, R],
+    *,
+    has_aux: Literal[False] = False,
+    wrt: Wrt = 0,
+    **options: Unpack[Keywords],
+) -> _Unbound[P, R]: ...
+@overload
+def differentiable(
+    func: Callable[P, R], *, has_aux: Literal[False] = False, wrt: Wrt = 0, **options: Unpack[Keywords]
+) -> Differentiable[P, R]: ...
+@overload
+def differentiable(
+    func: None = None, *, has_aux: Literal[False] = False, wrt: Wrt = 0, **options: Unpack[Keywords]
+) -> Decorator: ...
+@overload
+def differentiable(
+    func: Callable[P, Any] | None = None, *, has_aux: bool, wrt: Wrt = 0, **options: Unpack[Keywords]
+) -> Any: ...
 @hides_frames
 def differentiable(
-    func: Callable[..., Any] | None = None,
+    func: Any = None,
     *,
     wrt: Wrt = 0,
     has_aux: bool = False,
@@ -382,6 +513,7 @@ def differentiable(
     fastmath: bool = False,
     cache: bool = True,
     signatures: Sequence[str] = (),
+    **_: Any,
 ) -> Any:
     """Give a Python function derivatives.
 
@@ -414,6 +546,7 @@ def differentiable(
         Call it like the function; `.grad`, `.value_and_grad`, `.vjp` and `.inspect` accept the same arguments, `.jvp`
         accepts them as one sequence and their tangents as another.
     """
+    refuse_keywords("differentiable", _)
     options = Options(wrt, has_aux, backend, boundscheck, fastmath, cache, signatures)
 
     def decorate(function: Any) -> Any:
@@ -427,98 +560,12 @@ def differentiable(
         if isinstance(function, property):
             return property(decorate(function.fget), function.fset, function.fdel, function.__doc__)
         unwrap(function)  # refuse what has no Python source here, at the user's decorator
-        return Differentiable(function, options)
+        return _made(function, options)
 
-    return decorate if func is None else decorate(func)
-
-
-@marks("grad", PIPELINE)
-@hides_frames
-def grad(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[..., Any]:
-    """A function that returns the gradient of `func`; see `differentiable` for the options."""
-    return with_options(func, wrt, options).grad
+    return hides_frames(decorate) if func is None else decorate(func)
 
 
-@marks("value_and_grad", PIPELINE)
-@hides_frames
-def value_and_grad(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Callable[..., Any]:
-    """A function that returns `(value, gradient)` of `func`."""
-    return with_options(func, wrt, options).value_and_grad
-
-
-@marks("vjp", PIPELINE)
-@hides_frames
-def vjp(func: Callable[..., Any], *args: Any, wrt: Wrt = 0, wrt_out: str | Sequence[str] = (), **options: Any) -> Any:
-    """Value of `func` at `args`, and its pullback.
-
-    Parameters
-    ----------
-    func : callable
-        A function of numbers, arrays and structures of them.
-    *args
-        Its arguments.
-    wrt : int, str or sequence of them
-        Arguments to differentiate with respect to: their values on entry.
-    wrt_out : str or sequence of str
-        For a function that returns nothing: the arrays among its arguments that it writes its results into.  They are
-        the value then, and the pullback accepts the cotangents of their final contents.
-    **options
-        Options of `differentiable`.
-
-    Returns
-    -------
-    value, pullback
-        See `Differentiable.vjp`.
-    """
-    if wrt_out:
-        if not _returns_nothing(with_options(func, wrt, options), args):
-            raise BadArgument("wrt_out is for functions that return nothing.", "Return these arrays as well.")
-        func = _outcome(func, len(args), wrt_out if isinstance(wrt_out, str) else tuple(wrt_out))
-    return with_options(func, wrt, options).vjp(*args)
-
-
-@marks("jvp", PIPELINE)
-@hides_frames
-def jvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
-    """Value of `func` at `primals`, and its derivative along `tangents`; see `Differentiable.jvp`."""
-    return with_options(func, 0, options).jvp(primals, tangents)
-
-
-@marks("jvp", PIPELINE)
-def along(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
-    """`jvp` without the value: None is in its place, or, inside functions, what `jvp` returns."""
-    function = with_options(func, 0, options)
-    found = function._inline_cache.again("tangent", primals, tangents, {})
-    return function._along("tangent", primals, tangents, {}) if found is None else found
-
-
-def _returns_nothing(function: Differentiable, args: tuple[Any, ...]) -> bool:
-    output = function._specialise(args, {}).program.lowered.output
-    return isinstance(output, StaticValue) and output.value is None
-
-
-@functools.lru_cache(maxsize=256)
-def _outcome(func: Callable[..., Any], count: int, names: str | tuple[str, ...]) -> FunctionType:
-    """A function of the first `count` parameters that calls this one, and returns some of them afterwards."""
-    kinds = {name: parameter.kind for name, parameter in inspect.signature(func).parameters.items()}
-    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    given = [name for name, kind in kinds.items() if kind in plain][:count]
-    for name in (names,) if isinstance(names, str) else names:
-        if name not in given:
-            advice = f"Name some of {', '.join(given)}."
-            raise BadArgument(f"wrt_out names {name!r}, which is no argument of this call.", advice)
-    collected = [f"*{name}" for name, kind in kinds.items() if kind is inspect.Parameter.VAR_POSITIONAL]
-    arguments = ", ".join((*given, *collected))
-    returned = names if isinstance(names, str) else f"({', '.join(names)},)"
-    title = getattr(func, "__name__", "")
-    supply = NameSupply(kinds)
-    called = supply.fresh("function")
-    head = f"def {title if title.isidentifier() else supply.fresh('outcome')}({arguments}):"
-    text = f"{head}\n    {called}({arguments})\n    return {returned}\n"
-    return function_from_text(text, {called: func})
-
-
-def undecorated(func: Callable[..., Any], options: dict[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+def undecorated(func: Callable[P, Any], options: AllKeywords) -> tuple[Callable[P, Any], AllKeywords]:
     """The plain function of a differentiable one, and its options except `wrt` and `signatures`.
 
     Each access of a method creates another differentiable object for the same object.
@@ -526,7 +573,8 @@ def undecorated(func: Callable[..., Any], options: dict[str, Any]) -> tuple[Call
     if not isinstance(func, Differentiable):
         return func, options
     kept = ("has_aux", "backend", "boundscheck", "fastmath", "cache")
-    return func.python, {**{name: getattr(func.options, name) for name in kept}, **options}
+    own = cast(AllKeywords, {name: getattr(func.options, name) for name in kept})
+    return func.python, {**own, **options}
 
 
 def directions(count: int, tangents: Sequence[Any]) -> dict[int, Any]:
@@ -553,15 +601,16 @@ def refuse_recorded(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         )
 
 
-def with_options(func: Callable[..., Any], wrt: Wrt, options: dict[str, Any]) -> Differentiable:
+def with_options(func: Callable[P, Any], wrt: Wrt, options: Mapping[str, Any]) -> Differentiable[P, Any]:
     """Any function as a differentiable one with these options; one that is differentiable keeps its others."""
     if isinstance(func, Differentiable):
         return func.with_options(wrt=wrt, **options)
-    return _of_function(func, wrt if isinstance(wrt, int | str) else as_wrt(wrt), **options)
+    found = _of_function(func, wrt if isinstance(wrt, int | str) else as_wrt(wrt), **options)
+    return cast("Differentiable[P, Any]", found)
 
 
 @functools.lru_cache(maxsize=256)
-def _of_function(func: Callable[..., Any], wrt: Wrt, **options: Any) -> Differentiable:
+def _of_function(func: Callable[..., Any], wrt: Wrt, **options: Any) -> Differentiable[..., Any]:
     """The same object for the same function, so that `tg.grad(f)(x)` in a loop compiles once."""
     result = differentiable(func, wrt=wrt, **options)
     assert isinstance(result, Differentiable)
