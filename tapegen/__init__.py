@@ -1,6 +1,6 @@
 """tapegen: gradients of ordinary Python functions as readable, compiled Python."""
 
-from tapegen import aot
+from tapegen import aot, plot
 from tapegen.api import Differentiable, DifferentiableWithAux, differentiable, grad, jvp, value_and_grad, vjp
 from tapegen.backend.numba.workspaces import clear_workspaces
 from tapegen.errors import (
@@ -98,6 +98,7 @@ __all__ = [
     "linear",
     "linearize",
     "partials",
+    "plot",
     "print_gradient",
     "pullback",
     "recompute_grad",

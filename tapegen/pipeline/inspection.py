@@ -73,6 +73,10 @@ class Kept:
         The user's statement that computes the value, with its line number.
     origin : Span or None
         Its place.
+    loop : Span or None
+        The innermost loop that records it; None outside of loops.
+    tape : str
+        The variable that holds the recorded values.
     """
 
     name: str
@@ -82,6 +86,8 @@ class Kept:
     bytes: int | None = 0
     line: str = ""
     origin: Span | None = field(default=None, compare=False, repr=False)
+    loop: Span | None = field(default=None, compare=False, repr=False)
+    tape: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,10 +365,13 @@ class _Sizes:
 
     def kept(self, decision: Decision, tape: Tape | None) -> Kept:
         size, count = ("", 0) if tape is None else self._tape(tape)
+        around = () if tape is None else tape.scope.chain
+        loop = next((scope.header.origin for scope in around if scope.is_loop and scope.header), None)
+        store = "" if tape is None else tape.store.name
         assigns = self.assigns.get(decision.var, ())
         origin = assigns[-1].origin if assigns else None
         line = "" if origin is None else f"{origin.line}: {origin.text()}".rstrip(": ")
-        return Kept(decision.var.name, decision.way, decision.why, size, count, line, origin)
+        return Kept(decision.var.name, decision.way, decision.why, size, count, line, origin, loop, store)
 
     def copied(self, var: Var) -> Kept:
         """A parameter that the split variant copies."""

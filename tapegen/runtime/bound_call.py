@@ -174,6 +174,12 @@ class BoundCall:
                 )
         return None
 
+    def recorded_bytes(self) -> dict[str, int]:
+        """Run the forward sweep, and count the bytes of what it hands to the backward sweep, by name."""
+        kept = self.program.outline("record").kept
+        values = self._run("record", copy.deepcopy(self.leaves()))
+        return {var.name: _bytes(value) for var, value in zip(kept, values[len(values) - len(kept) :], strict=True)}
+
     def vjp(self) -> tuple[Any, ...]:
         """Value and pullback, and with `has_aux` the auxiliary result."""
         outline = self.program.outline("record")
@@ -529,6 +535,11 @@ def _apart(item: Any, others: list[np.ndarray]) -> Any:
     if isinstance(item, np.ndarray) and any(np.may_share_memory(item, other) for other in others):
         return item.copy()
     return item
+
+
+def _bytes(value: Any) -> int:
+    """Bytes of an array, or of the arrays of a list."""
+    return sum(map(_bytes, value)) if isinstance(value, list) else np.asarray(value).nbytes
 
 
 def _restore_arguments(entry: list[tuple[np.ndarray, np.ndarray]], states: States) -> None:

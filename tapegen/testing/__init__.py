@@ -1,6 +1,7 @@
 """Numerical checks of derivatives, for tests of tapegen and of its users.
 
 * `finite_differences` - central differences of eighth order
+* `projections` - derivatives along random directions beside the function itself
 * `check_grads` - the derivatives of a function against differences
 * `check_rules` - a derivative rule against differences
 """

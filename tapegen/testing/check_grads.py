@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
-
-import numpy as np
 
 from tapegen import api
 from tapegen.errors import BadArgument
 from tapegen.frontend.source.synthesize import function_from_text
-from tapegen.frontend.values.pytree import abstract_of, flatten, unflatten
+from tapegen.frontend.values.pytree import flatten
 from tapegen.ir.keywords import AllKeywords, refuse_keywords
-from tapegen.runtime.random_state import put_back, states_of
 from tapegen.runtime.tracebacks import hides_frames
-from tapegen.testing.finite_differences import FLOAT32_TOLERANCE, STEP, WEIGHTS, is_float, to_float64
+from tapegen.testing.finite_differences import FLOAT32_TOLERANCE, STEP, WEIGHTS
+from tapegen.testing.projections import checked, is_single, projections
 
 
 @hides_frames
@@ -67,48 +64,15 @@ def check_grads(
     refuse_keywords("check_grads", options)
     if not modes or not set(modes) <= {"forward", "reverse"}:
         raise BadArgument(f"modes={modes!r} are unknown.", 'Use "forward", "reverse", or both.')
-    if wrt is None:
-        wrt = tuple(k for k, arg in enumerate(args) if any(is_float(leaf) for leaf in flatten(arg)))
-    elif isinstance(wrt, int | str):
-        wrt = (wrt,)
-    if not wrt or order < 1:
-        raise BadArgument(
-            f"order={order} checks nothing." if wrt else "no argument holds floats: there is nothing to check.",
-            "Ask for order 1 or more." if wrt else "Pass floats.",
-        )
-    chosen: dict[str, Any] = {**options, "wrt": tuple(wrt), "has_aux": False}  # all of the value is checked
-    if isinstance(func, api.Differentiable):
-        differentiable = func.with_options(**chosen)
-    else:
-        differentiable = api.differentiable(func, **chosen)
-    if any(_is_single(leaf) for arg in args for leaf in flatten(arg)):
+    if order < 1:
+        raise BadArgument(f"order={order} checks nothing.", "Ask for order 1 or more.")
+    function = checked(func, args, wrt, options)
+    if any(is_single(leaf) for arg in args for leaf in flatten(arg)):
         rtol = max(rtol, FLOAT32_TOLERANCE)
-    rng = np.random.default_rng(seed)
-    drawn = states_of(differentiable._specialise(args, {}).leaves())
-    value, pullback = differentiable.vjp(*copy.deepcopy(args))
-    value_bar = _random_like(value, rng)
-    gradients = pullback(value_bar)
-    names = list(inspect.signature(differentiable.python).parameters)
-    for which, gradient in zip(wrt, gradients, strict=True):
-        position = names.index(which) if isinstance(which, str) else which
-        direction = _random_like(args[position], rng)
-        terms = [np.real(np.multiply(a, b, dtype=complex)) for a, b in _pairs(direction, gradient)]
-        found = {"reverse": sum(float(np.sum(term)) for term in terms)}
-        if "forward" in modes:
-            tangents = [direction if k == position else None for k in range(len(args))]
-            put_back(drawn)
-            _, tangent = differentiable.jvp(copy.deepcopy(args), tangents)
-            found["forward"] = _projected(value_bar, tangent)
-
-        def along(t: float, position: int = position, direction: Any = direction) -> float:
-            moved = [_in_double(arg) for arg in copy.deepcopy(args)]
-            moved[position] = _moved(copy.deepcopy(moved[position]), direction, t)  # it may be another argument too
-            put_back(drawn)
-            result = differentiable.python(*moved)
-            return _projected(value_bar, result)
-
-        expected, doubt, last_digit = _slope(along)
-        scale = sum(float(np.sum(np.abs(term))) for term in terms) + abs(expected) + 1e-8
+    for projection in projections(function, args, seed, modes):
+        which, found = projection.which, projection.found
+        expected, doubt, last_digit = _slope(projection.along)
+        scale = projection.size + abs(expected) + 1e-8
         if doubt > 1e-3 * scale:
             raise AssertionError(
                 f"gradient with respect to {which!r}: differences do not settle ({expected!r} to within {doubt!r}); "
@@ -120,12 +84,14 @@ def check_grads(
                     f"gradient with respect to {which!r} ({mode} mode): {found[mode]!r} along a direction, differences "
                     f"give {expected!r}"
                 )
-    put_back(drawn)
     if order > 1:
         params = ", ".join(f"x{k}" for k in range(len(args)))
         text = f"def cotangents({params}):\n    return function.vjp({params})[1](value_bar)\n"
-        cotangents = function_from_text(text, {"function": differentiable, "value_bar": value_bar})
-        higher = api.Differentiable(cotangents, differentiable.options)
+        cotangents = function_from_text(text, {"function": function, "value_bar": projection.value_bar})
+        higher = api.Differentiable(cotangents, function.options)
+        names = list(inspect.signature(function.python).parameters)
+        wrt = function.options.wrt
+        assert isinstance(wrt, tuple)
         places = tuple(names.index(which) if isinstance(which, str) else which for which in wrt)
         check_grads(higher, *args, wrt=places, order=order - 1, modes=modes, rtol=rtol, seed=seed + 1)
 
@@ -143,54 +109,3 @@ def _slope(along: Callable[[float], float]) -> tuple[float, float, float]:
     changes = [(abs(b - a), b) for a, b in itertools.pairwise(estimates)]
     doubt, slope = min(changes)
     return slope, doubt, 2.0**-52 * abs(along(0.0)) / STEP
-
-
-def _projected(value_bar: Any, value: Any) -> float:
-    """The sum of the floating leaves of a value, each times its cotangent."""
-    bars = {k: bar for k, bar in enumerate(flatten(value_bar)) if is_float(bar)}
-    leaves = flatten(value)
-    if len(leaves) == len(bars):  # a tangent has leaves for floats only
-        return sum(float(np.sum(np.real(np.multiply(a, b)))) for a, b in zip(bars.values(), leaves, strict=True))
-    return sum(float(np.sum(np.real(np.multiply(bar, leaves[k])))) for k, bar in bars.items())
-
-
-def _is_single(leaf: Any) -> bool:
-    return np.asarray(leaf).dtype in (np.float32, np.complex64)
-
-
-def _in_double(value: Any) -> Any:
-    """The same values; single precision converted to double."""
-    leaves = [to_float64(leaf) if _is_single(leaf) else leaf for leaf in flatten(value)]
-    return unflatten(abstract_of(value), leaves)
-
-
-def _random_like(value: Any, rng: np.random.Generator) -> Any:
-    """A random value of the same structure; what is not floating becomes 0."""
-    template = abstract_of(value)
-    return unflatten(template, [_drawn(leaf, rng) if is_float(leaf) else 0 for leaf in flatten(value)])
-
-
-def _drawn(leaf: Any, rng: np.random.Generator) -> Any:
-    """Normal values of the shape of a leaf; real and imaginary parts are independent."""
-    drawn = rng.normal(size=np.shape(leaf))[()] * 1.0
-    return drawn + 1j * rng.normal(size=np.shape(leaf))[()] if np.iscomplexobj(leaf) else drawn
-
-
-def _pairs(first: Any, second: Any) -> Iterator[tuple[Any, Any]]:
-    """Leaves of two equal structures, those that are floating."""
-    for a, b in zip(flatten(first), flatten(second), strict=True):
-        if is_float(a) and is_float(b):
-            yield a, b
-
-
-def _moved(value: Any, direction: Any, t: float) -> Any:
-    leaves = []
-    for leaf, d in zip(flatten(value), flatten(direction), strict=True):
-        if not is_float(leaf):
-            leaves.append(leaf)
-        elif isinstance(leaf, np.ndarray):
-            leaf[...] = leaf + t * d
-            leaves.append(leaf)
-        else:
-            leaves.append(type(leaf)(leaf + t * d))
-    return unflatten(abstract_of(value), leaves)

@@ -42,6 +42,8 @@ def stages(tmp_path: Any) -> Any:
         SimpleNamespace(var=v, store=Var("v_tape", MATRIX), shape=(Const(64), dim(u)), exact=False),
         SimpleNamespace(var=u, store=Var("u_tape", ListOf(VECTOR)), shape=(), exact=False),
     ]
+    for tape in tapes:
+        tape.scope = SimpleNamespace(chain=())
     decisions = [
         SimpleNamespace(var=energy, way="live", why="defined once"),
         SimpleNamespace(var=k, way="recompute", why="cheap"),
