@@ -390,6 +390,15 @@ def test_a_body_that_reads_a_global_array() -> None:
     tg.partials(scaled)(lambda x: 2.0 * TABLE)
     with pytest.raises(NotDifferentiable, match="reads the array 'TABLE'"):
         tg.grad(of_arrays)(X)
+    tg.partials(scaled)(lambda x: (lambda factor: factor * TABLE)(2.0 * x))
+    with pytest.raises(NotDifferentiable, match="reads the array 'TABLE'"):
+        tg.grad(of_arrays)(X)
+
+
+def test_a_global_array_with_the_name_of_an_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "ones_like", TABLE)
+    tg.partials(scaled)(lambda x: 4.0 * FACTOR * x * np.ones_like(x))
+    np.testing.assert_allclose(tg.grad(of_arrays, backend="python")(X), 5.0 * FACTOR * X * X)
 
 
 def failing(x: float) -> float:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from types import FunctionType, MethodDescriptorType
+from types import CodeType, FunctionType, MethodDescriptorType
 from typing import Any
 
 from tapegen.errors import NotDifferentiable, TapegenError
@@ -79,7 +80,8 @@ def call_own(
 
 def _note_body(cx: Context, name: str, body: FunctionType) -> None:
     """Scalar globals that the body of a rule reads become constants of the text; arrays cannot."""
-    getters = {key: partial(body.__globals__.get, key) for key in body.__code__.co_names if key in body.__globals__}
+    read = _globals_of(body.__code__)
+    getters = {key: partial(body.__globals__.get, key) for key in read if key in body.__globals__}
     cells = zip(body.__code__.co_freevars, body.__closure__ or (), strict=True)
     getters |= {key: partial(getattr, cell, "cell_contents") for key, cell in cells}
     for key, getter in getters.items():
@@ -92,6 +94,15 @@ def _note_body(cx: Context, name: str, body: FunctionType) -> None:
             )
         if isinstance(value, (int, float, str, tuple)):
             cx.guards.setdefault((id(body), key), (getter, value))
+
+
+def _globals_of(code: CodeType) -> dict[str, None]:
+    """The globals that code and the functions inside it read; `co_names` has the names of attributes as well."""
+    read = {item.argval: None for item in dis.get_instructions(code) if item.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            read |= _globals_of(inner)
+    return read
 
 
 def _result(type_: Type) -> Any:
