@@ -189,6 +189,12 @@ def jacobian(
         Accepts the arguments of `func`.  For each scalar or array in the result it returns the structure of `wrt` with
         an array for each scalar or array in it: the axes of the result, then those of the argument.  With `has_aux`
         these are the derivatives of the first of two results, and the second one follows unchanged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tg.jacobian(lambda x: x**2, backend="python")(np.array([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
     """
     refuse_keywords("jacobian", options)
     if mode not in (None, "forward", "reverse"):
@@ -208,11 +214,29 @@ def _jacobian_of(
 def hessian(func: Callable[P, Any], wrt: Wrt = 0, **options: Unpack[AllKeywords]) -> Callable[P, Any]:
     """A function that returns the Hessian of `func`: forward mode over reverse mode.
 
-    Where a rule has no pushforward it is reverse mode over reverse mode.
+    If a rule has no pushforward, it is reverse mode over reverse mode.
 
-    For several arguments, or structures, the result has the structure of `wrt` twice; where `func` returns arrays or
-    structures, it has theirs around that, and the axes of each result come first.  With `has_aux` the auxiliary
-    result of the function follows.
+    Parameters
+    ----------
+    func : callable
+        A function of numbers, arrays and structures of them; so is its result.
+    wrt : int, str or sequence of them
+        Arguments to differentiate with respect to.
+    **options
+        Options of `differentiable`.
+
+    Returns
+    -------
+    callable
+        Accepts the arguments of `func`.  For several arguments, or structures, the Hessian has the structure of `wrt`
+        twice; if `func` returns arrays or structures, it has theirs around that, and the axes of each result come
+        first.  With `has_aux` the auxiliary result of the function follows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tg.hessian(lambda x: x[0] ** 2 * x[1], backend="python")(np.array([2.0, 3.0])).tolist()
+    [[6.0, 4.0], [4.0, 0.0]]
     """
     refuse_keywords("hessian", options)
     plain, given = undecorated(func, options)
@@ -239,6 +263,11 @@ def hvp(
     object
         The derivative of the gradient along the direction; a tuple where there are several directions.  With `has_aux`
         the auxiliary result of the function follows.
+
+    Examples
+    --------
+    >>> tg.hvp(lambda x: x**3, (2.0,), (1.0,), backend="python")
+    12.0
     """
     refuse_keywords("hvp", options, DIRECTIONS)
     wrt = tuple([k for k, tangent in enumerate(tangents) if tangent is not None])
@@ -265,8 +294,30 @@ def linearize(
 def linearize(func: Callable[..., Any], *primals: Any, **options: Any) -> Any:
     """Value of `func` at `primals`, and the linear function that maps tangents of them to the tangent of the value.
 
-    It is the derivative at the present values, also if the arguments or what else the function reads change later.
-    With `has_aux`, the auxiliary result of the function follows.
+    Parameters
+    ----------
+    func : callable
+        A function of numbers, arrays and structures of them.
+    *primals
+        Its arguments.
+    **options
+        Options of `differentiable`.
+
+    Returns
+    -------
+    value : object
+        The value of the function.
+    linear : callable
+        Accepts a tangent for each argument (None: constant).  It is the derivative at the present values, also if the
+        arguments or what else the function reads change later.
+    aux : object
+        Only with `has_aux`: the auxiliary result of the function.
+
+    Examples
+    --------
+    >>> value, linear = tg.linearize(lambda x: x**2, 3.0, backend="python")
+    >>> value, linear(1.0), linear(0.5)
+    (9.0, 6.0, 3.0)
     """
     refuse_keywords("linearize", options, DIRECTIONS)
     refuse_recorded("linearize", primals, {})

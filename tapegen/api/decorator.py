@@ -55,6 +55,13 @@ class Differentiable(Generic[P, R]):
     """A Python function together with its derivatives; made by `differentiable`.
 
     Calling it runs the compiled primal, which returns and raises what plain Python does.
+
+    Attributes
+    ----------
+    python : callable
+        The function as the user wrote it.
+    njit : numba dispatcher
+        The function and its derivatives for the user's own compiled code.
     """
 
     __tapegen_opaque__ = True
@@ -529,8 +536,7 @@ def differentiable(
         The function returns `(objective, anything)` and only the objective is differentiated.
     backend : {"auto", "numba", "python"}
         "numba" compiles; "python" runs the readable source in CPython; "auto" compiles where every call can be
-        compiled and the code is not so long that compiling takes minutes, and warns once where it does not.  Its first
-        calls run the readable source while a helper process compiles (docs/performance.md).
+        compiled and the code is not so long that compiling takes minutes, and warns once where it does not.
     boundscheck : bool
         Check indices at run time where they are not proved.
     fastmath : bool
@@ -545,6 +551,21 @@ def differentiable(
     Differentiable
         Call it like the function; `.grad`, `.value_and_grad`, `.vjp` and `.inspect` accept the same arguments, `.jvp`
         accepts them as one sequence and their tangents as another.
+
+    Raises
+    ------
+    SourceUnavailable
+        There is no source text of the function, and no rule for it.
+    TapegenError
+        By calls: the function cannot be differentiated.  The message holds the place, the reason and advice.
+
+    Examples
+    --------
+    >>> @tg.differentiable(wrt=("x", "k"), backend="python")
+    ... def energy(x, k):
+    ...     return 0.5 * k * x**2
+    >>> energy(2.0, 3.0), energy.grad(2.0, 3.0)
+    (6.0, (6.0, 2.0))
     """
     refuse_keywords("differentiable", _)
     options = Options(wrt, has_aux, backend, boundscheck, fastmath, cache, signatures)

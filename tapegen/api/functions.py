@@ -40,7 +40,28 @@ def grad(
 @marks("grad", PIPELINE)
 @hides_frames
 def grad(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Any:
-    """A function that returns the gradient of `func`; see `differentiable` for the options."""
+    """A function that returns the gradient of `func`.
+
+    Parameters
+    ----------
+    func : callable
+        A function that returns one number.
+    wrt : int, str or sequence of them
+        Arguments to differentiate with respect to, by position or name.
+    **options
+        Options of `differentiable`.
+
+    Returns
+    -------
+    callable
+        Accepts the arguments of `func` and returns the gradient, in the structure of `wrt`; with `has_aux`,
+        `(gradient, aux)`.
+
+    Examples
+    --------
+    >>> tg.grad(lambda x, y: x * y**2, wrt=("x", "y"), backend="python")(2.0, 3.0)
+    (9.0, 12.0)
+    """
     refuse_keywords("grad", options)
     return with_options(func, wrt, options).grad
 
@@ -48,7 +69,27 @@ def grad(func: Callable[..., Any], wrt: Wrt = 0, **options: Any) -> Any:
 @marks("value_and_grad", PIPELINE)
 @hides_frames
 def value_and_grad(func: Callable[P, R], wrt: Wrt = 0, **options: Unpack[AllKeywords]) -> Callable[P, tuple[R, Any]]:
-    """A function that returns `(value, gradient)` of `func`."""
+    """A function that returns the value and the gradient of `func`.
+
+    Parameters
+    ----------
+    func : callable
+        A function that returns one number.
+    wrt : int, str or sequence of them
+        Arguments to differentiate with respect to, by position or name.
+    **options
+        Options of `differentiable`.
+
+    Returns
+    -------
+    callable
+        Accepts the arguments of `func` and returns `(value, gradient)`; with `has_aux`, `((value, aux), gradient)`.
+
+    Examples
+    --------
+    >>> tg.value_and_grad(lambda x: x**3, backend="python")(2.0)
+    (8.0, 12.0)
+    """
     refuse_keywords("value_and_grad", options)
     return with_options(func, wrt, options).value_and_grad
 
@@ -100,6 +141,12 @@ def vjp(func: Callable[..., Any], *args: Any, wrt: Wrt = 0, wrt_out: str | Seque
     -------
     value, pullback
         See `Differentiable.vjp`.
+
+    Examples
+    --------
+    >>> value, pullback = tg.vjp(lambda x, y: x * y, 2.0, 3.0, wrt=(0, 1), backend="python")
+    >>> value, pullback(1.0)
+    (6.0, (3.0, 2.0))
     """
     refuse_keywords("vjp", options)
     if wrt_out:
@@ -137,7 +184,29 @@ def jvp(
 @marks("jvp", PIPELINE)
 @hides_frames
 def jvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
-    """Value of `func` at `primals`, and its derivative along `tangents`; see `Differentiable.jvp`."""
+    """Value of `func` at `primals`, and its derivative along `tangents`.
+
+    Parameters
+    ----------
+    func : callable
+        A function of numbers, arrays and structures of them.
+    primals : sequence
+        Its positional arguments.
+    tangents : sequence
+        A direction for each of them, in its structure; None for a constant argument.
+    **options
+        Options of `differentiable`.
+
+    Returns
+    -------
+    value, tangent
+        See `Differentiable.jvp`.
+
+    Examples
+    --------
+    >>> tg.jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, None), backend="python")
+    (6.0, 3.0)
+    """
     refuse_keywords("jvp", options, DIRECTIONS)
     return with_options(func, 0, options).jvp(primals, tangents)
 

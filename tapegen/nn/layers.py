@@ -21,7 +21,13 @@ _random = np.random.default_rng()
 
 
 def set_seed(seed: int | None) -> None:
-    """Let the layers that are made from now on begin with the same numbers in each run."""
+    """Give layers the same initial weights in each run.
+
+    Parameters
+    ----------
+    seed : int or None
+        The seed for layers that are built from now on; None for a random one.
+    """
     global _random
     _random = np.random.default_rng(seed)
 

@@ -49,5 +49,16 @@ def sparse_softmax_cross_entropy(labels: Any, logits: Any) -> Any:
 
 
 def mean_squared_error(targets: Any, predictions: Any) -> Any:
-    """The mean over the last axis of the squared difference."""
+    """The mean over the last axis of the squared difference.
+
+    Parameters
+    ----------
+    targets, predictions : array or tensor
+        What is compared.
+
+    Returns
+    -------
+    array or tensor
+        One number for each example: without the last axis.
+    """
     return np.mean((predictions - targets) ** 2, axis=-1)

@@ -33,10 +33,10 @@ class MadeNonFinite(Exception):
 
 @contextmanager
 def debug_nans() -> Iterator[None]:
-    """Inside, derived functions run slowly, and raise where a NaN or an infinity first appears.
+    """A context in which derived functions raise where a NaN or an infinity first appears.
 
     The error names the line of the user's function, also if its derivative is to blame.  Values in the arguments,
-    and constants of the program, are not reported.
+    and constants of the program, are not reported.  Calls inside run generated Python, slowly.
 
     Raises
     ------
@@ -45,8 +45,11 @@ def debug_nans() -> Iterator[None]:
 
     Examples
     --------
-    >>> with debug_nans():
-    ...     f.grad(x)
+    >>> with tg.debug_nans():
+    ...     tg.grad(lambda x: x**0.5)(0.0)
+    Traceback (most recent call last):
+    ...
+    tapegen.errors.NotFinite: ...
     """
     token = _WATCHING.set(True)
     try:

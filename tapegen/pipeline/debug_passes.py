@@ -19,7 +19,9 @@ OPTIMIZATIONS = tuple(dict.fromkeys(each.name for each in _ALL if each.optimizat
 
 @contextmanager
 def debug(*, disable: str | Iterable[str] = ()) -> Iterator[None]:
-    """Inside, functions are specialized without some optimizations: to find out what one does, or does wrong.
+    """A context in which functions are specialized without some optimizations.
+
+    It shows what an optimization does, or does wrong.
 
     Values and derivatives are the same except for rounding.  Earlier specializations are not used inside, and
     specializations made inside are not used after it; `f.njit` is not affected.  Nested `debug` contexts
@@ -38,7 +40,7 @@ def debug(*, disable: str | Iterable[str] = ()) -> Iterator[None]:
     Examples
     --------
     >>> with tg.debug(disable=("fuse_loops",)):
-    ...     text = tg.differentiable(f).inspect(x).compiled
+    ...     text = tg.differentiable(lambda x: np.sum(np.sin(x) * 2.0)).inspect(np.ones(3)).compiled
     """
     names = frozenset((disable,) if isinstance(disable, str) else disable)
     known = {each.name for each in _ALL}

@@ -306,19 +306,36 @@ def partials(
     of_complex: bool = False,
     poles: bool = False,
 ) -> Callable[[Body], Body]:
-    """Register an element-wise rule: the local partial derivatives in argument order.
+    """Register an element-wise rule: the decorated body returns the partial derivatives in argument order.
 
-    With `wrt`, the body returns those with respect to the arguments that it names; another active argument is refused.
-    With `of_complex` the rule holds for complex numbers too: of a holomorphic function these are the same partial
-    derivatives; of a function with real values they are `p` such that the result changes by the real part of `p * dz`.
-    With `poles` they are finite at real numbers and may be infinite at complex ones.
+    Parameters
+    ----------
+    *funcs : callable
+        Functions that have these derivatives.
+    wrt : str or tuple of str
+        The body returns derivatives with respect to these arguments only; another active argument is refused.
+    domain : sequence of (low, high), optional
+        For each argument an interval from which `check_rule` draws points.
+    nonfinite : bool
+        The derivatives can be infinite where the value is used; a zero cotangent then contributes 0.
+    of_complex : bool
+        The rule holds for complex numbers too: of a holomorphic function these are the same partial derivatives; of a
+        function with real values they are `p` such that the result changes by the real part of `p * dz`.
+    poles : bool
+        Derivatives are finite at real numbers and may be infinite at complex ones.
+
+    Returns
+    -------
+    callable
+        A decorator, which returns the body unchanged.
 
     Examples
     --------
-    >>> @partials(np.arctan2, domain=[(0.2, 2.0), (0.2, 2.0)])
-    ... def arctan2(y, x):
-    ...     q = x * x + y * y
-    ...     return x / q, -y / q
+    >>> def cube(x):
+    ...     return x * x * x
+    >>> @tg.partials(cube, domain=[(-2.0, 2.0)])
+    ... def cube_partials(x):
+    ...     return 3.0 * x * x
     """
     names = (wrt,) if isinstance(wrt, str) else wrt
 
@@ -339,16 +356,34 @@ def linear(
     of_complex: bool = False,
     broadcasts: bool = False,
 ) -> Callable[[Body], Body]:
-    """Register the transpose of a function that is linear in the arguments named by `in_`, jointly.
+    """Register a function that is linear in some arguments, jointly: the decorated body is its transpose.
 
-    Forward mode is the function itself without the keywords named by `constant`, which add a part that does not depend
-    on these arguments.  With `broadcasts` the function broadcasts its arguments.  With `of_complex` it is
-    linear in complex numbers (or in their parts, as `np.conj`), and the body is its transpose.
+    Parameters
+    ----------
+    *funcs : callable
+        Functions that have this transpose.
+    in_ : str or tuple of str
+        The arguments in which they are linear.
+    shapes : sequence, optional
+        For each argument a shape, or a function of a random generator, from which `check_rule` draws.
+    constant : tuple of str
+        Keywords that add a part which does not depend on these arguments; forward mode calls the function without them.
+    of_complex : bool
+        It is linear in complex numbers (or in their parts, as `np.conj`), and the body is its transpose.
+    broadcasts : bool
+        The function broadcasts its arguments.
+
+    Returns
+    -------
+    callable
+        A decorator, which returns the body unchanged.
 
     Examples
     --------
-    >>> @linear(np.flipud, in_="m", shapes=[(3, 4)])
-    ... def flipud(m, *, out_bar):
+    >>> def reversed_rows(m):
+    ...     return m[::-1]
+    >>> @tg.linear(reversed_rows, in_="m", shapes=[(3, 4)])
+    ... def reversed_rows_transpose(m, *, out_bar):
     ...     return out_bar[::-1]
     """
     wrt = (in_,) if isinstance(in_, str) else in_
@@ -381,20 +416,40 @@ def pullback(
     broadcasts: bool = False,
     phases: bool = False,
 ) -> Callable[[Callable[P, R_co]], Pullback[P, R_co]]:
-    """Register a pullback.  `wrt` defaults to the first parameter of the body.
+    """Register a pullback: the decorated body returns the cotangents of arguments.
 
-    With `of_complex` it holds for complex numbers: cotangents are not conjugated (docs/complex.md).  With `broadcasts`
-    the function broadcasts its arguments, with `phases` complex results are determined up to phases.
+    Parameters
+    ----------
+    *funcs : callable
+        Functions that have this pullback.
+    wrt : str or tuple of str, optional
+        The arguments whose cotangents it returns; by default the first parameter of the body.
+    shapes : sequence, optional
+        For each argument a shape, or a function of a random generator, from which `check_rule` draws.
+    nonfinite : bool
+        Derivatives can be infinite where the value is used; a zero cotangent then contributes 0.
+    of_complex : bool
+        It holds for complex numbers: cotangents are not conjugated (docs/complex.md).
+    broadcasts : bool
+        The function broadcasts its arguments.
+    phases : bool
+        Complex results are determined up to phases.
 
-    The returned function has an attribute `pushforward` that registers the tangent of the same function.
+    Returns
+    -------
+    callable
+        A decorator, which returns the body.  That has an attribute `pushforward`, a decorator for the rule of forward
+        mode; without one the pullback is transposed.
 
     Examples
     --------
-    >>> @pullback(np.linalg.inv, shapes=[(3, 3)])
-    ... def inv(a, *, out, out_bar):
+    >>> def inverse(a):
+    ...     return np.linalg.inv(a)
+    >>> @tg.pullback(inverse, shapes=[(3, 3)])
+    ... def inverse_pullback(a, *, out, out_bar):
     ...     return -out.T @ out_bar @ out.T
-    >>> @inv.pushforward
-    ... def inv_pushforward(a, *, out, a_dot):
+    >>> @inverse_pullback.pushforward
+    ... def inverse_pushforward(a, *, out, a_dot):
     ...     return -out @ a_dot @ out
     """
 
@@ -428,14 +483,32 @@ def expands(
 ) -> Callable[[Body], Body]:
     """Register a formula in functions that have rules; the primal itself keeps calling the original function.
 
-    With `written` the formula replaces the call in the primal too: for a function that writes into its arguments, calls
-    its function arguments, or returns nested results.  With `of_complex` the formula is also that of complex numbers.
+    Parameters
+    ----------
+    *funcs : callable
+        Functions that have this formula.
+    domain : sequence of (low, high), optional
+        For each argument an interval from which `check_rule` draws points.
+    shapes : sequence, optional
+        For each argument a shape, or a function of a random generator, from which `check_rule` draws.
+    written : bool
+        The formula replaces the call in the primal too: for a function that writes into its arguments, calls its
+        function arguments, or returns nested results.
+    of_complex : bool
+        The formula is also that of complex numbers.
+
+    Returns
+    -------
+    callable
+        A decorator, which returns the body unchanged.
 
     Examples
     --------
-    >>> @expands(np.ptp, shapes=[(3, 4)])
-    ... def ptp(a, axis=None):
-    ...     return np.max(a, axis=axis) - np.min(a, axis=axis)
+    >>> def spread(a):
+    ...     return np.ptp(a)
+    >>> @tg.expands(spread, shapes=[(3, 4)])
+    ... def spread_formula(a):
+    ...     return np.max(a) - np.min(a)
     """
 
     def register(body: Body) -> Body:
@@ -474,7 +547,12 @@ def text_of(func: Callable[..., Any]) -> Callable[..., Any] | None:
 def inactive(*funcs: Callable[..., Any], of_complex: bool = False) -> None:
     """Declare functions whose result carries no derivative (zero by definition).
 
-    For complex operands only if the result is not floating, unless `of_complex` is set.
+    Parameters
+    ----------
+    *funcs : callable
+        The functions.
+    of_complex : bool
+        Also for complex operands with a floating result.
     """
     for func in funcs:
         _register(Rule(func, "inactive", of_complex=of_complex))

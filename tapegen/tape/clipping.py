@@ -11,12 +11,40 @@ from tapegen.tape.tensors.variable import cast, convert_to_tensor
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
-    """Clip every element to two bounds."""
+    """Clip every element to two bounds.
+
+    Parameters
+    ----------
+    t : array_like or tensor
+        What is clipped.
+    clip_value_min, clip_value_max : array_like or tensor
+        The bounds.
+
+    Returns
+    -------
+    tensor
+        In the shape of `t`.
+    """
     return np.clip(convert_to_tensor(t), clip_value_min, clip_value_max)
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None) -> Any:
-    """`t` scaled down where its Euclidean norm exceeds `clip_norm`; with `axes`, norms are taken along these."""
+    """Scale down a tensor whose Euclidean norm exceeds a bound.
+
+    Parameters
+    ----------
+    t : array_like or tensor
+        What is scaled.
+    clip_norm : float
+        The bound of the norm.
+    axes : int or sequence of int, optional
+        Axes along which norms are computed, each scaled for itself; by default all of them, as one norm.
+
+    Returns
+    -------
+    tensor
+        In the shape of `t`.
+    """
     t = convert_to_tensor(t)
     clip_norm = cast(clip_norm, t.dtype)
     squares = np.sum(t * t, axis=tuple(axes) if isinstance(axes, list) else axes, keepdims=True)
@@ -27,7 +55,18 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None) -> Any:
 
 
 def global_norm(t_list: Sequence[Any]) -> Any:
-    """The Euclidean norm of all elements of several tensors; None is ignored."""
+    """The Euclidean norm of all elements of several tensors.
+
+    Parameters
+    ----------
+    t_list : sequence of tensors
+        None among them is ignored.
+
+    Returns
+    -------
+    tensor
+        One number.
+    """
     parts = [np.sum(np.square(convert_to_tensor(t))) for t in t_list if t is not None]
     total = parts[0]
     for part in parts[1:]:
@@ -36,9 +75,23 @@ def global_norm(t_list: Sequence[Any]) -> Any:
 
 
 def clip_by_global_norm(t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None) -> tuple[list[Any], Any]:
-    """Tensors scaled by one factor so that their common norm is at most `clip_norm`; and that norm before.
+    """Scale tensors by one factor, such that their common norm is at most a bound.
 
-    Norms that are not finite make the tensors NaN.
+    Parameters
+    ----------
+    t_list : sequence of tensors
+        What is scaled; None stays None.
+    clip_norm : float
+        The bound of the norm.
+    use_norm : float or tensor, optional
+        The norm, if it is known already.
+
+    Returns
+    -------
+    tensors : list of tensors
+        The scaled tensors.  If the norm is not finite, they are NaN.
+    norm : tensor
+        The common norm before scaling.
     """
     norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
     scale = clip_norm * np.minimum(1.0 / norm, 1.0 / clip_norm)

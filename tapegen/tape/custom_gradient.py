@@ -65,11 +65,20 @@ def custom_gradient(
     func: None = None,
 ) -> Callable[[Callable[P, tuple[R, Callable[..., Any]]]], Callable[P, R]]: ...
 def custom_gradient(func: Any = None) -> Any:
-    """Decorate a function that returns `(result, grad_fn)`.
+    """Decorate a function that defines its own gradient.
 
-    `grad_fn` accepts a cotangent for each result and returns one for each argument (None: not connected), in their
-    structure; options (keywords, and what is not numeric) may be left out.  If the function reads trainable variables,
-    `grad_fn` accepts a keyword `variables` as well and returns `(argument_cotangents, variable_cotangents)`.
+    Parameters
+    ----------
+    func : callable
+        Returns `(result, grad_fn)`.  `grad_fn` accepts a cotangent for each result and returns one for each argument
+        (None: not connected), in their structure; options (keywords, and what is not numeric) may be left out.  If the
+        function reads trainable variables, `grad_fn` accepts a keyword `variables` as well and returns
+        `(argument_cotangents, variable_cotangents)`.
+
+    Returns
+    -------
+    callable
+        A function that returns `result`, and has the gradient `grad_fn` on tapes.
 
     Examples
     --------
@@ -179,7 +188,26 @@ def _cotangent(term: Any, shape: tuple[int, ...], func: Callable[..., Any]) -> A
 
 
 def grad_pass_through(func: Callable[P, Any]) -> Callable[P, Any]:
-    """A function with the value of `func` and the derivative of the identity."""
+    """A function with the value of `func` and the derivative of the identity (a straight-through estimator).
+
+    Parameters
+    ----------
+    func : callable
+        A function of one tensor that keeps its shape; further arguments are constants.
+
+    Returns
+    -------
+    callable
+        Accepts the arguments of `func`.
+
+    Examples
+    --------
+    >>> x = tg.Variable(2.3)
+    >>> with tg.GradientTape() as tape:
+    ...     y = 3.0 * tg.grad_pass_through(np.round)(x)
+    >>> float(y), float(tape.gradient(y, x))
+    (6.0, 3.0)
+    """
 
     @functools.wraps(func)
     def decorated(x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -198,7 +226,18 @@ def grad_pass_through(func: Callable[P, Any]) -> Callable[P, Any]:
 
 
 def recompute_grad(func: Callable[P, R]) -> Callable[P, R]:
-    """A function with the value and derivatives of `func` that saves nothing: it runs again in the backward sweep."""
+    """A function with the value and derivatives of `func` that records nothing: it runs again in the backward sweep.
+
+    Parameters
+    ----------
+    func : callable
+        A function of tensors.
+
+    Returns
+    -------
+    callable
+        Accepts the arguments of `func`.
+    """
 
     @functools.wraps(func)
     def decorated(*args: P.args, **kwargs: P.kwargs) -> R:

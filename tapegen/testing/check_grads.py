@@ -60,6 +60,10 @@ def check_grads(
     ------
     AssertionError
         The gradient is wrong; the message contains the argument and both values.
+
+    Examples
+    --------
+    >>> tg.check_grads(lambda x: x**3, 2.0, order=2, modes=("forward", "reverse"), backend="python")
     """
     refuse_keywords("check_grads", options)
     if not modes or not set(modes) <= {"forward", "reverse"}:

@@ -176,9 +176,28 @@ def _is_traced(value: Any) -> bool:
 
 
 def constant(value: Any, dtype: Any = None, shape: tuple[int, ...] | None = None, name: str | None = None) -> Tensor:
-    """A tensor of the given values (copied); with `shape`, of one value repeated or of values rearranged.
+    """A tensor of the given values.
 
-    Of tensors, and of lists of them, it is `convert_to_tensor`: derivatives pass.
+    Parameters
+    ----------
+    value : array_like
+        Copied.  Of tensors, and of lists of them, it is `convert_to_tensor`: derivatives pass.
+    dtype : dtype, optional
+        By default that of the value.
+    shape : tuple of int, optional
+        One value is repeated, several are rearranged.
+    name : str, optional
+        Ignored; for scripts that pass one.
+
+    Returns
+    -------
+    Tensor
+        An immutable tensor.
+
+    Examples
+    --------
+    >>> tg.constant([1.0, 2.0]).numpy().tolist()
+    [1.0, 2.0]
     """
     tensor: Any = convert_to_tensor(value, dtype) if _is_traced(value) else fresh(np.array(plain(value), dtype))
     if shape is not None:
@@ -188,9 +207,21 @@ def constant(value: Any, dtype: Any = None, shape: tuple[int, ...] | None = None
 
 
 def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """A tensor of the same value, through which derivatives pass; lists of tensors are stacked.
+    """A tensor of the same value, through which derivatives pass.
 
-    A tensor is returned as it is.
+    Parameters
+    ----------
+    value : array_like, tensor, variable, or a list of them
+        A tensor is returned as it is; a list of tensors is stacked.
+    dtype : dtype, optional
+        By default that of the value.
+    name : str, optional
+        Ignored; for scripts that pass one.
+
+    Returns
+    -------
+    Tensor
+        An immutable tensor.
     """
     if isinstance(value, list | tuple) and holds_traced(value):
         return _stacked(value, dtype, np.result_type(*(x.dtype for x in pytree.leaves(value) if isinstance(x, Traced))))
@@ -221,12 +252,36 @@ def _stacked(items: Any, dtype: Any, beside: np.dtype) -> Tensor:
 
 
 def cast(x: Any, dtype: Any) -> Tensor:
-    """The same values in another type; between floating types derivatives pass."""
+    """The same values in another type; between floating types derivatives pass.
+
+    Parameters
+    ----------
+    x : array_like or tensor
+        The values.
+    dtype : dtype
+        The type.
+
+    Returns
+    -------
+    Tensor
+        In the shape of `x`.
+    """
     return astype(convert_to_tensor(x), dtype)
 
 
 def identity(x: Any) -> Tensor:
-    """A new tensor of the same value, through which derivatives pass."""
+    """A new tensor of the same value, through which derivatives pass.
+
+    Parameters
+    ----------
+    x : array_like or tensor
+        The values.
+
+    Returns
+    -------
+    Tensor
+        Another object than `x`.
+    """
     result = astype(x, x.dtype) if isinstance(x, Traced) else constant(x)
     return result
 
