@@ -21,7 +21,7 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
     """The arguments of the command."""
     parser = commands.add_parser(
         "cache",
-        help="show or delete compiled code kept on disk",
+        help="show or delete compiled code on disk",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -135,7 +135,7 @@ def build_library(
     """Build one library of several functions; see `build`."""
     if identifier(name) != name:
         raise BadArgument(
-            f"'{printable(name)}' cannot be the prefix of C functions.", "Take letters, digits and underscores."
+            f"'{printable(name)}' cannot be the prefix of C functions.", "Use letters, digits and underscores."
         )
     if len(name) > _LONGEST:
         raise BadArgument(f"the name has {len(name)} letters, which no file may have.", f"Take {_LONGEST} at most.")

@@ -363,7 +363,7 @@ def _literal(value: Any) -> str:
 def _unknown(value: Any) -> BuildError:
     return BuildError(
         f"a structure holds {printable(repr(value))}, which the module of a library cannot make.",
-        "Take numbers, arrays and structures of them, with strings or numbers as keys.",
+        "Use numbers, arrays and structures of them, with strings or numbers as keys.",
     )
 
 

@@ -46,7 +46,7 @@ def activation_of(activation: Activation) -> Callable[[Any], Any] | None:
         return None
     if activation not in names:
         raise BadArgument(
-            f"'{activation}' is no activation.", f"Take one of linear, {', '.join(names)}, or any function."
+            f"'{activation}' is no activation.", f"Use one of linear, {', '.join(names)}, or any function."
         )
     found: Callable[[Any], Any] = getattr(functions, activation)
     return found

@@ -154,15 +154,16 @@ def mode_of_complex(
         return mode
     if any(given) and any(made):
         raise BadArgument(
-            "a Jacobian of complex results by complex arguments is one number each for holomorphic functions only.",
-            "Say holomorphic=True if it is one; else take real and imaginary parts, or use jvp and vjp.",
+            "the Jacobian of complex results with respect to complex arguments is one number for each pair for "
+            "holomorphic functions only.",
+            "Set holomorphic=True if it is one; else take real and imaginary parts, or use jvp and vjp.",
             function.origin,
         )
     needed: Mode | None = "reverse" if any(given) else "forward" if any(made) else None
     if needed is not None and mode not in (None, needed):
         raise BadArgument(
-            f"a Jacobian of {'real' if any(given) else 'complex'} results by "
-            f"{'complex' if any(given) else 'real'} arguments is not made in mode {mode!r}.",
+            f"the Jacobian of {'real' if any(given) else 'complex'} results with respect to "
+            f"{'complex' if any(given) else 'real'} arguments cannot be computed in mode {mode!r}.",
             f'Use mode="{needed}", or leave it out.',
             function.origin,
         )

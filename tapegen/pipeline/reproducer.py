@@ -259,7 +259,7 @@ class _Writer:
                 text = self.value(value)
             except Exception:  # the file is still useful if this value is not needed
                 text = "None"
-                self.definitions.append(f"# in the place of a value of type {type(value).__name__}:")
+                self.definitions.append(f"# instead of a value of type {type(value).__name__}:")
             if text != name:
                 self.definitions.append(f"{name} = {text}")
 

@@ -83,8 +83,8 @@ refused(
 )
 refused(
     *(np.matrix, np.ma.array, np.ma.masked_array, np.ma.masked_where, np.ma.masked_invalid, np.ma.masked_equal),
-    reason="it makes a kind of array with rules of its own.",
-    advice="Use a plain array, with '@' for products of matrices; in the place of a mask, np.where or weights of 0.0.",
+    reason="it makes an array class with its own semantics.",
+    advice="Use a plain array, with '@' for products of matrices; instead of a mask, np.where or weights of 0.0.",
 )
 refused(
     *(np.lib.stride_tricks.as_strided, np.lib.stride_tricks.sliding_window_view),

@@ -330,6 +330,6 @@ _refuse(
 )
 _refuse(
     "multivariate_normal",
-    "which factor of the covariance it multiplies by is not told.",
+    "which factor of the covariance it uses is not specified.",
     "Write mean + np.linalg.cholesky(cov) @ rng.standard_normal(n).",
 )

@@ -354,7 +354,7 @@ class BoundCall:
         if isinstance(error, MemoryError):
             return TapeMemoryError(
                 f"what the derivative of {name} records does not fit into memory: {str(error).rstrip('.')}.",
-                "Take shorter loops or smaller arrays, or use jvp, which records nothing.",
+                "Use shorter loops or smaller arrays, or use jvp, which records nothing.",
                 loop or span or whole,
             )
         if isinstance(error, _OF_WRONG_TEXT) and not self._own_rules():
@@ -372,7 +372,7 @@ class BoundCall:
     def cannot_go_on(self, error: Exception, span: Span | None = None) -> BadArgument:
         """The refusal of a value that plain Python has, where the program raises an error instead."""
         return BadArgument(
-            f"the generated code of {self.owner.function.__qualname__} cannot go on here: {str(error).rstrip('.')}.",
+            f"the generated code of {self.owner.function.__qualname__} cannot continue here: {str(error).rstrip('.')}.",
             "Plain Python has a value here, without a derivative: pass other numbers, or write this differently.",
             span or self.program.lowered.function.origin,
         )
@@ -394,7 +394,7 @@ class BoundCall:
         return TapeMemoryError(
             f"what the derivative of {name} records in the loop of line {loops[0].line}{others} does not fit into "
             f"memory: {error}.",
-            "See that the loop ends. Take fewer trips or smaller arrays, or use jvp, which records nothing.",
+            "Check that the loop ends. Use fewer iterations or smaller arrays, or use jvp, which records nothing.",
             loops[0],
         )
 
@@ -414,7 +414,7 @@ class BoundCall:
             found = np.shape(gradient)
             if found != wanted:
                 raise BadArgument(
-                    f"the gradient by '{var.name}' has shape {found}, the argument {wanted}.",
+                    f"the gradient with respect to '{var.name}' has shape {found}, the argument {wanted}.",
                     f"A rule gives cotangents of the shape of the argument or the result: see {self._own_rules()}.",
                     self.program.lowered.function.origin,
                 )

@@ -174,7 +174,7 @@ class _Writer:
             return
         if isinstance(operation, Closure):
             raise NotDifferentiable(
-                f"'{operation.name}' has a gradient of its own, which has no text.",
+                f"'{operation.name}' has a custom gradient, which has no source.",
                 "Print the source of what comes before or after it.",
             )
         args = [self._operand(value, number) for value, number in zip(record.args, record.ids, strict=True)]

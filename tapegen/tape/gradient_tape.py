@@ -179,7 +179,7 @@ class GradientTape(Following):
                     "ExtensionType. Make a tensor of it with tg.constant."
                 )
         if self._records is None:
-            raise RuntimeError("the tape is not recording: watch() belongs into its `with` block.")
+            raise RuntimeError("the tape is not recording: call watch() inside its `with` block.")
         for item in items:
             if item._value.dtype.kind not in "fc":
                 warn_not_floating("watched tensor", item)
@@ -371,7 +371,7 @@ class GradientTape(Following):
         (from_,), (to,) = operands("target", target), operands("source", source)
         trail = self._known_trail()
         if trail.is_released:
-            return "The tape has answered and released its record: ask first, or use a persistent tape."
+            return "The tape has been used and has released its record: call this first, or use a persistent tape."
         if self._recording:
             trail = replace(trail, spans=[*trail.spans, (self._first, fresh_id())])
         return explanation(trail, from_, to, self._watches_variables)

@@ -160,7 +160,7 @@ def test_an_error_inside_code_of_numba_s_own_has_no_place() -> None:
 
 def test_text_beyond_python_s_parser_is_refused() -> None:
     text = "def f(x):\n    return " + " + ".join(["x"] * 20_000) + "\n"
-    with pytest.raises(CompileLimit, match="more than Python's compiler takes"):
+    with pytest.raises(CompileLimit, match="too large for Python's compiler"):
         build_python(PythonSource(text, "f", ("f",)))
 
 

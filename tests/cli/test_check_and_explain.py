@@ -85,7 +85,7 @@ def test_points_without_a_value_do_not_count(kernel: str, capsys: pytest.Capture
 def test_refusals_are_verdicts(kernel: str, capsys: pytest.CaptureFixture) -> None:
     assert check(kernel, "refused", "f8") == 1
     said = capsys.readouterr().out
-    assert re.search(r"refused: .*kernel_of_check.py:\d+: whether what stands under 'try' raises", said)
+    assert re.search(r"refused: .*kernel_of_check.py:\d+: whether the body of 'try' raises", said)
 
 
 def test_wrong_derivatives_are_found(

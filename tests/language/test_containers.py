@@ -393,8 +393,8 @@ def an_attribute_on_one_path(x):
         (position_after_another_one, "'index' of a list is not supported with these arguments"),
         (dict_of_unknown_length, "the number of keys"),
         (attribute_that_may_be_made, "makes attributes"),
-        (lambda x: Tripled(x[0]).u, "'__new__' of its own"),
-        (lambda x: Made(x[0]).k, "'__new__' of its own"),
+        (lambda x: Tripled(x[0]).u, "defines its own '__new__'"),
+        (lambda x: Made(x[0]).k, "defines its own '__new__'"),
         (lambda x: Doubled(x[0]).v, "metaclass"),
     ],
 )

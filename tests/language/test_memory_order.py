@@ -1,4 +1,4 @@
-"""Stores through reshapes that are views or copies by how an array lies in memory."""
+"""Stores through reshapes that are views or copies by the memory layout of an array."""
 
 from __future__ import annotations
 

@@ -104,10 +104,10 @@ def test_compiled(program: Callable) -> None:
 @pytest.mark.parametrize(
     ("expression", "reason"),
     [
-        ("np.sqrt(x, where=MASK)", "holds anything where 'where=' is false"),
+        ("np.sqrt(x, where=MASK)", "is undefined where 'where=' is false"),
         ("np.max(x, where=MASK)", "'where=' of np.max"),
         ("x.view(np.int64)", "takes the bytes of numbers"),
-        ("x.strides[0] * x", "how an array lies in memory"),
+        ("x.strides[0] * x", "the memory layout of an array"),
         ("x.base", "who owns the memory"),
         ("x.T.flat[0]", "may not be contiguous"),
         ("x.resize(3, 2)", "in place"),

@@ -208,9 +208,9 @@ def text_of_an_object(x):
     ("func", "kind", "reason"),
     [
         (lambda x: (x - Vector(x[1]))[0], NotDifferentiable, "to each element of the array"),
-        (lambda x: Answers(x[0]).v, NotDifferentiable, "'__getattribute__' of its own"),
+        (lambda x: Answers(x[0]).v, NotDifferentiable, "defines its own '__getattribute__'"),
         (lambda x: copy.copy(Copied(x[0])).v, NotDifferentiable, "copies itself ('__copy__')"),
-        (lambda x: x[0] * len(SEVEN), BadArgument, "'Seven' is a list with a '__len__' of its own"),
+        (lambda x: x[0] * len(SEVEN), BadArgument, "'Seven' is a list that defines '__len__'"),
         (text_of_an_object, NotDifferentiable, "a key of a dict"),
     ],
 )
@@ -223,7 +223,7 @@ def test_it_is_refused_at_its_place(func: Any, kind: type[TapegenError], reason:
 
 
 def test_an_argument_that_is_a_container_of_its_own_kind() -> None:
-    with pytest.raises(BadArgument, match="'Doubling' is a dict with a '__getitem__' of its own"):
+    with pytest.raises(BadArgument, match="'Doubling' is a dict that defines '__getitem__'"):
         lower(lambda x, d: x[0] * d["a"], X, Doubling(a=3.0))
 
 

@@ -313,7 +313,7 @@ def makes_errors(x):
     "function", [divides, loads, of_two_shapes, of_two_sizes, anything], ids=lambda function: function.__name__
 )
 def test_what_depends_on_the_run_is_refused(function: Callable[..., Any]) -> None:
-    with pytest.raises(UnsupportedSyntax, match=r"under 'try' raises .* depends on the run"):
+    with pytest.raises(UnsupportedSyntax, match=r"the body of 'try' raises .* depends on the run"):
         tg.grad(function, backend="python")(1.5 if function is divides else X)
 
 
@@ -651,7 +651,7 @@ def leaves_a_with(x):
         (ends, "may end what is raised under 'with'"),
         (suppresses, "may end what is raised under 'with'"),
         (has_handlers, "handles what is raised under its 'with'"),
-        (has_two_yields, "not one part before and one part behind"),
+        (has_two_yields, "not one part before it and one part after it"),
         (may_not_yield, "may return before it yields"),
         (runs_twice, "not known here, or has run"),
         (leaves_a_with, "leaves a 'try' inside of this one"),

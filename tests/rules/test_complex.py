@@ -346,7 +346,7 @@ def hidden_root(x: float) -> float:
 
 @both
 def test_a_real_power_does_not_turn_complex_among_complex_numbers(backend: str) -> None:
-    with pytest.raises(BadArgument, match="cannot go on here"):
+    with pytest.raises(BadArgument, match="cannot continue here"):
         tg.differentiable(hidden_root, backend=backend).value_and_grad(-1.0)
 
 

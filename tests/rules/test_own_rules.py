@@ -516,7 +516,9 @@ def test_a_pullback_that_is_not_linear_has_no_transpose(pullback: Any) -> None:
 def test_a_cotangent_of_a_wrong_shape_is_told(way: str) -> None:
     tg.pullback(identity)(lambda x, *, out_bar: out_bar[:1])
     function = tg.differentiable(lambda x: np.sum(identity(x)), backend="python")
-    with pytest.raises(BadArgument, match=r"gradient by 'x' has shape \(1,\), the argument \(2,\)(.|\n)*see identity"):
+    with pytest.raises(
+        BadArgument, match=r"gradient with respect to 'x' has shape \(1,\), the argument \(2,\)(.|\n)*see identity"
+    ):
         function.grad(AT) if way == "grad" else function.vjp(AT)[1](1.0)
 
 

@@ -215,7 +215,7 @@ def makes_a_variable(x: Any) -> Any:
     ],
 )
 def test_what_belongs_to_tapes_is_refused_in_differentiable_functions(function: Any, name: str, line: str) -> None:
-    with pytest.raises(tg.NotDifferentiable, match=f"'{name}' stands here: .* works on arrays") as caught:
+    with pytest.raises(tg.NotDifferentiable, match=f"'{name}' is called here: .* works on arrays") as caught:
         function.grad(np.ones((2, 3)))
     assert caught.value.span is not None and line in caught.value.span.text()
     assert "with a GradientTape instead of decorating it" in caught.value.advice

@@ -264,7 +264,7 @@ def store() -> Store | None:
     if folder is None:
         if not _homeless:
             _homeless.append(True)
-            message = f"there is no home directory, so nothing is kept on disk; set {FOLDER}"
+            message = f"there is no home directory, so nothing is stored on disk; set {FOLDER}"
             warnings.warn(message, CacheWarning, stacklevel=_frames())
         return None
     key = (str(folder), size_limit())

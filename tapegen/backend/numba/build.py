@@ -280,7 +280,7 @@ def _run(source: PythonSource, tapes: Collection[str] = (), *, interruptible: bo
         code = compile(tree, source.file_name, "exec")
     except (RecursionError, MemoryError) as error:
         raise CompileLimit(
-            f"The code of {source.entry} is more than Python's compiler takes ({error}).",
+            f"The code of {source.entry} is too large for Python's compiler ({error}).",
             SPLIT,
         ) from None
     linecache.cache[source.file_name] = (len(source.text), None, source.text.splitlines(True), source.file_name)
@@ -336,7 +336,7 @@ def _prepare(dispatcher: Any, compilers: tuple[type[CompilerBase], ...], source:
                 return compiled
             except RecursionError:
                 name = dispatcher.py_func.__name__
-                raise CompileLimit(f"The code of {name} is more than numba takes.", SPLIT) from None
+                raise CompileLimit(f"The code of {name} is too large for numba.", SPLIT) from None
             except (NumbaError, TapegenError, CacheWarning):  # a filter may turn warnings into errors
                 raise
             except Exception as error:  # the caller must not mistake it for an error of the running code

@@ -77,7 +77,7 @@ class Products:
         if self.name == "builtin":
             if factorises:
                 raise BuildError(
-                    "the functions call LAPACK (np.linalg), which a library has not in itself.",
+                    "the functions call LAPACK (np.linalg), which is not part of a library.",
                     "Give a library with CBLAS and LAPACK, OpenBLAS for one: --blas cblas:PATH.",
                 )
             return _file("products.c")

@@ -17,7 +17,7 @@ def header(library: str, entries: Sequence[Entry], about: Sequence[str], abi: st
         *(f" * {comment(line)}".rstrip() for line in about),
         " *",
         " * Each function returns a status: 0, or a number that the function below explains.  A result that is not",
-        " * wanted may go to NULL.  What is written holds anything after an error.  Threads may call these",
+        " * wanted may be NULL.  After an error, what was written is undefined.  Threads may call these",
         " * functions at the same time; a tape serves one call at a time.",
         " */",
         f"#ifndef {upper}_H",

@@ -96,7 +96,7 @@ def _failure(made: subprocess.CompletedProcess[str], command: Sequence[str]) -> 
     missing = sorted(set(re.findall(r"undefined reference to [`'\"]([^'\"]+)", text)))
     if missing:
         return BuildError(
-            f"the functions need code that a library has not: {', '.join(missing)}.",
+            f"the functions need code that a library cannot contain: {', '.join(missing)}.",
             "Such calls need Python; write the function without them.",
         )
     lines = [line.rstrip() for line in text.splitlines() if line.strip()][-_LAST_LINES:] or ["(no message)"]

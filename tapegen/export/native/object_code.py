@@ -127,7 +127,7 @@ def numba_type(type_: Type) -> Any:
     if type_.dtype not in C_TYPES:
         raise BuildError(
             f"a value is of {type_.dtype}, which the C functions of a library neither take nor keep.",
-            "Take another dtype; or build modes that keep no such value (--mode value,grad).",
+            "Use another dtype; or build modes that keep no such value (--mode value,grad).",
         )
     dtype: Any = getattr(types, "boolean" if type_.dtype == "bool" else type_.dtype)
     if isinstance(type_, Scalar):

@@ -59,12 +59,12 @@ def _check_made_plainly(cx: Context, cls: type) -> None:
     owner = next(base for base in cls.__mro__ if "__new__" in vars(base))
     if isinstance(class_member(cx, cls, "__new__"), staticmethod) and "_fields" not in vars(owner):
         raise cx.refusal(
-            NotDifferentiable, f"'{cls.__name__}' has a '__new__' of its own.", "Make the object in a function."
+            NotDifferentiable, f"'{cls.__name__}' defines its own '__new__'.", "Make the object in a function."
         )
     if isinstance(class_member(cx, type(cls), "__call__"), FunctionType):
         raise cx.refusal(
             NotDifferentiable,
-            f"the metaclass of '{cls.__name__}' decides what a call of it gives.",
+            f"the metaclass of '{cls.__name__}' determines what a call returns.",
             "Make the object in a function.",
         )
 

@@ -395,7 +395,7 @@ def _partly(cx: Context, func: np.ufunc, args: list[Any], kwargs: dict[str, Any]
     if not isinstance(out, Leaf) or not isinstance(out.type, Array):
         raise cx.refusal(
             NotDifferentiable,
-            f"the result of {callable_text(func)} holds anything where 'where=' is false.",
+            f"the result of {callable_text(func)} is undefined where 'where=' is false.",
             "Pass out= as well, or use np.where(...).",
         )
     casting = known_value(kwargs.get("casting", StaticValue("same_kind")))

@@ -223,7 +223,7 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     refusal = refusal_by(func)
     if refusal is not None:  # written in Python, but not differentiable
         reason, advice = refusal
-        raise cx.refusal(NotDifferentiable, f"'{_qualname_of(func)}' stands here: {reason}", advice)
+        raise cx.refusal(NotDifferentiable, f"'{_qualname_of(func)}' is called here: {reason}", advice)
     if isinstance(func, type):
         return construct(cx, func, args, kwargs)
     if isinstance(func, MethodType) and not isinstance(func.__self__, type):

@@ -74,7 +74,7 @@ def _comprehension(cx: Context, node: gast.ListComp | gast.DictComp, hint: str |
 def _generator(cx: Context, node: gast.GeneratorExp, hint: str | None) -> Any:
     raise cx.refusal(
         UnsupportedSyntax,
-        "a generator expression runs piecemeal, whenever its consumer asks, which has no reverse order.",
+        "a generator expression is evaluated item by item, when its consumer asks, which has no reverse order.",
         "Write a list comprehension: [... for ...].",
     )
 

@@ -109,7 +109,7 @@ def binary(cx: Context, func: Any, left: Any, right: Any, hint: str | None = Non
     if any(isinstance(value, Leaf) and isinstance(value.expr, Var) and value.type == STATIC for value in (left, right)):
         raise cx.refusal(
             NotDifferentiable,
-            "text that grows on the way is not followed.",
+            "text that grows while the program runs is not supported.",
             "Put it together after the call, or print its parts.",
         )
     if func is operator.add and _is_text(left) and _is_text(right) and STATIC in (type_of(left), type_of(right)):

@@ -506,7 +506,7 @@ def _check_narrower(cx: Context, base: Leaf, array: Var, stored: Type) -> None:
         raise cx.refusal(
             NotDifferentiable,
             f"{describe(cx, base)} is of dtype {dtype} on some path, which does not take what is stored here as it is.",
-            "Make it of numbers that are floats on all paths: 0.0 in the place of 0.",
+            "Make it of numbers that are floats on all paths: 0.0 instead of 0.",
         )
 
 

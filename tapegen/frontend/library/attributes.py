@@ -106,7 +106,7 @@ def _check_looked_up_plainly(cx: Context, cls: type) -> None:
     if isinstance(class_member(cx, cls, "__getattribute__"), FunctionType):
         raise cx.refusal(
             NotDifferentiable,
-            f"'{cls.__name__}' has a '__getattribute__' of its own.",
+            f"'{cls.__name__}' defines its own '__getattribute__'.",
             "Use attributes and properties.",
         )
 
@@ -216,8 +216,8 @@ def _path(owner: Any, name: str) -> Any:
 
 _OF_MEMORY = {
     "flat": "'flat' of an array that may not be contiguous is not followed.",
-    "strides": "'strides' say how an array lies in memory, which derivatives do not follow.",
-    "base": "'base' says who owns the memory of an array, which derivatives do not follow.",
+    "strides": "'strides' describe the memory layout of an array, which derivatives do not follow.",
+    "base": "'base' tells who owns the memory of an array, which derivatives do not follow.",
     "resize": "'resize' changes the size of an array in place, which derivatives do not follow.",
 }
 

@@ -77,7 +77,7 @@ def _draw(func: Any, cx: Context, args: list[Any], kwargs: dict[str, Any], hint:
     if name == "shuffle" and not isinstance(type_of(given["x"]), Array):
         raise cx.refusal(
             NotDifferentiable,
-            f"'shuffle' puts {describe(cx, given['x'])} in an order that only the run knows.",
+            f"'shuffle' puts {describe(cx, given['x'])} in an order that is known only at run time.",
             "Shuffle an array, or take the elements of an array by rng.permutation(n).",
         )
     for key, value in given.items():

@@ -72,7 +72,7 @@ def _part_of_range(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     raise cx.refusal(
         NotDifferentiable,
         "this part of a range depends on values that are not known here.",
-        "Write the bounds into 'range' itself: range(first, last, step).",
+        "Pass the bounds to 'range' itself: range(first, last, step).",
     )
 
 

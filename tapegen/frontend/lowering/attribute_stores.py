@@ -69,7 +69,7 @@ def _refuse_of_numbers(cx: Context, type_: Type, name: str) -> None:
         raise cx.refusal(
             NotDifferentiable,
             "setting 'shape' changes an array for all of its names.",
-            "Write x = x.reshape(shape), and go on with that.",
+            "Write x = x.reshape(shape), and use that.",
         )
 
 

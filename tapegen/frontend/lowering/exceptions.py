@@ -137,7 +137,7 @@ def _check(cx: Context, items: Sequence[Any], handled: tuple[type, ...]) -> None
             names = list(dict.fromkeys(kind.__name__ for kind in handled))
             raise cx.refusal(
                 UnsupportedSyntax,
-                f"whether what stands under 'try' raises {', '.join(names)} depends on the run, and it would leave "
+                f"whether the body of 'try' raises {', '.join(names)} depends on the run, and it would leave "
                 "a statement half done.",
                 instead_of_handlers(names),
             )

@@ -100,8 +100,8 @@ def _refuse_stores(cx: Context, before: Mapping[int, Any]) -> None:
             raise cx.refusal(
                 NotDifferentiable,
                 f"this loop of prange stores into '{cx.caller.owned[number].name}', which belongs to the caller, and "
-                "its trips run in any order.",
-                "Store behind the loop, or write range.",
+                "its iterations run in any order.",
+                "Store after the loop, or use range.",
             )
 
 
@@ -214,7 +214,7 @@ class _Loop:
             templates, merge = found, other
         raise cx.refusal(
             NotDifferentiable,
-            "the types of the variables of this loop do not settle.",
+            "the types of the variables of this loop do not converge.",
             "Give each variable the type before the loop that it has in the loop.",
         )
 

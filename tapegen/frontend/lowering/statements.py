@@ -354,7 +354,7 @@ def _combine(cx: Context, func: Any, old: Any, value: Any, hint: str) -> Any:
         raise cx.refusal(
             NotDifferentiable,
             f"'{hint}' may be an array without axes, which another name holds too, or a number.",
-            f"Bind it anew ({hint} = {hint} * 2 in the place of {hint} *= 2), or convert it before: float(...).",
+            f"Bind it anew ({hint} = {hint} * 2 instead of {hint} *= 2), or convert it before: float(...).",
         )
     changed = in_place_operator(cx, func, old, value)
     made = binary(cx, func, old, value, hint=hint) if changed is None else changed
@@ -371,7 +371,7 @@ def _check_stays(cx: Context, old: Expr, made: Any, hint: str) -> None:
             raise cx.refusal(
                 NotDifferentiable,
                 f"'{hint}' may be an array of {kind.dtype} without axes, which stays one, or a number.",
-                f"Bind it anew ({hint} = {hint} * 2 in the place of {hint} *= 2), or convert it before: float(...).",
+                f"Bind it anew ({hint} = {hint} * 2 instead of {hint} *= 2), or convert it before: float(...).",
             )
 
 

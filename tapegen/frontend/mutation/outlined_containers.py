@@ -40,7 +40,7 @@ def changes_of(cx: Context, cells: Mapping[int, Any], exprs: list[Expr]) -> dict
         if isinstance(content, RunList) or isinstance(before, RunList):
             raise cx.refusal(
                 NotDifferentiable,
-                "the function makes a list of the surrounding program grow, as often as only the run knows.",
+                "the function makes a list of the surrounding program grow, an unknown number of times.",
                 "Return what is new instead.",
             )
         check_keys(cx, number, content)

@@ -198,7 +198,7 @@ def _refuse_declared(func: FunctionType, declared: Mapping[str, Any]) -> None:
         listed = ", ".join(f"{name}: {kind}" for name, kind in rounding.items())
         raise NotDifferentiable(
             f"'{func.__qualname__.rpartition('.')[2]}' declares types of local variables to numba ({listed}), which "
-            "rounds its values in a way of its own.",
+            "rounds its values differently.",
             "Leave out 'locals' of the decorator, or pass the Python function (its attribute py_func).",
             Span.of_line(func.__code__.co_filename, func.__code__.co_firstlineno),
         )
@@ -233,7 +233,7 @@ def refusal(func: Any) -> NotDifferentiable:
     if rule_of(func) is not None:
         return NotDifferentiable(
             f"'{name}' is not written in Python, so there is no text to transform (but it has a derivative rule).",
-            f"Wrap it: lambda x: {name}(x), on a line of its own.",
+            f"Wrap it: lambda x: {name}(x), on a separate line.",
         )
     wrapped = getattr(func, "__wrapped__", None)
     if isinstance(func, functools._lru_cache_wrapper):

@@ -105,7 +105,7 @@ def as_two_functions(located: Located, fresh: Callable[[str], str]) -> Located:
         reason = (
             "this context manager handles what is raised under its 'with', which depends on the run."
             if len(yields) == 1 and under_try
-            else "what this context manager does around its 'yield' is not one part before and one part behind."
+            else "what this context manager does around its 'yield' is not one part before it and one part after it."
         )
         raise UnsupportedSyntax(reason, YIELD_ADVICE, where)
     at = node.body[place]

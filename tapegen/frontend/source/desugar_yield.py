@@ -11,7 +11,7 @@ from tapegen.frontend.source.locate import Located
 from tapegen.frontend.source.syntax_tree import own_parts
 
 _ADVICE = (
-    "Collect the values in a list, items.append(value) in the place of 'yield value', and return it: "
+    "Collect the values in a list, items.append(value) instead of 'yield value', and return it: "
     "loops and sums over the list stay as they are."
 )
 

@@ -44,12 +44,12 @@ OF_FUNCTIONS = {
 
 TRY_ADVICE = "Test for the case beforehand with 'if', or catch the exception outside of the differentiated function."
 _BY_EXCEPTION = {
-    "KeyError": "Ask beforehand: 'if key in table', or table.get(key, default).",
-    "IndexError": "Ask beforehand: 'if k < len(items)'.",
-    "AttributeError": "Ask beforehand: getattr(owner, name, default) or hasattr.",
+    "KeyError": "Test beforehand: 'if key in table', or table.get(key, default).",
+    "IndexError": "Test beforehand: 'if k < len(items)'.",
+    "AttributeError": "Use getattr(owner, name, default) or hasattr.",
     "ImportError": "Import at the top of the module.",
     "ModuleNotFoundError": "Import at the top of the module.",
-    "ZeroDivisionError": "Ask beforehand: 'if b != 0.0'.",
+    "ZeroDivisionError": "Test beforehand: 'if b != 0.0'.",
     "LinAlgError": (
         "Leave 'try' out: the exception reaches the caller as it does in plain Python. "
         "Catch it around the call of the differentiated function."
@@ -60,7 +60,7 @@ _BY_EXCEPTION = {
 def of_try(node: ast.Try | ast.TryStar) -> str:
     """What to write instead of a `try`."""
     if not node.handlers:
-        return "Leave 'try' out, and put what 'finally' holds behind the call of the differentiated function."
+        return "Leave 'try' out, and do what 'finally' does after the call of the differentiated function."
     types = [handler.type for handler in node.handlers]
     named = {part for type_ in types for part in (type_.elts if isinstance(type_, ast.Tuple) else [type_])}
     names = {part.attr if isinstance(part, ast.Attribute) else getattr(part, "id", "") for part in named}

@@ -196,7 +196,7 @@ def _why_no_text(file: str) -> str:
     if file == "<string>":
         return "it was made by exec, eval or python -c"
     if file.startswith("<"):
-        return f"it was made from text called {file} that nobody kept"
+        return f"it was made from text called {file} that is no longer available"
     return f"the file {file} cannot be read"
 
 

@@ -35,7 +35,7 @@ _ASYNC = "'async' code runs in pieces that have no reverse order."
 _ASYNC_ADVICE = "Await what is needed outside, and differentiate a plain function."
 _GENERATOR = "'yield' makes the function a generator, which has no value to differentiate."
 _GENERATOR_ADVICE = (
-    "Collect the values in a list, items.append(value) in the place of 'yield value', and return it: "
+    "Collect the values in a list, items.append(value) instead of 'yield value', and return it: "
     "loops and sums over the list stay as they are."
 )
 _TRY = "'try' cannot be reversed: an exception leaves a statement half done."

@@ -331,8 +331,8 @@ def refuse_text(cx: Context, *values: Any) -> None:
         if isinstance(value, Leaf) and value.type == STATIC and not isinstance(value.expr, Const):
             raise cx.refusal(
                 NotDifferentiable,
-                "text made of numbers of the program is only followed into messages.",
-                "Test the numbers themselves (x == 1.0 in the place of str(x) == '1.0').",
+                "text made from computed numbers may be used in messages only.",
+                "Test the numbers themselves (x == 1.0 instead of str(x) == '1.0').",
             )
 
 

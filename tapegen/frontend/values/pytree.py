@@ -223,7 +223,7 @@ def children_of(value: Any) -> Struct | None:
         own = _own_methods(kind)
         if own:
             raise BadArgument(
-                f"'{kind.__name__}' is a {kind.__mro__[-2].__name__} with a '{own}' of its own, which is not followed.",
+                f"'{kind.__name__}' is a {kind.__mro__[-2].__name__} that defines '{own}', which is not followed.",
                 "Pass a plain tuple, list or dict, or an object that holds one.",
             )
         if isinstance(value, tuple):
@@ -386,7 +386,7 @@ def array_type(value: np.ndarray, name: str = "argument") -> Array:
         raise BadArgument(f"'{name}' is a masked array, whose mask would be lost.", advice)
     if type(value) is not np.ndarray and not isinstance(value, np.memmap):
         kind = type(value).__name__
-        raise BadArgument(f"'{name}' is a {kind}, a kind of array with rules of its own.", f"Pass np.asarray({name}).")
+        raise BadArgument(f"'{name}' is a {kind}, an array class with its own semantics.", f"Pass np.asarray({name}).")
     dtype = _DTYPE_NAMES.get(value.dtype)
     if dtype is None:
         raise _bad_dtype(name, value.dtype)

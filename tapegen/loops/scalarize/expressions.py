@@ -245,7 +245,7 @@ def lazy(w: LoopBuilder, expr: Any) -> ElementRule:
         if expr.func is intrinsics.primal_as:
             return lazy(w, expr.args[0])
     if isinstance(expr, Tuple):
-        raise w.unsupported("a sequence in the place of an array")
+        raise w.unsupported("a sequence instead of an array")
     if not isinstance(expr.type, Array):
         value = w.bind(scalar(w, expr)) if not _is_sign(expr) else scalar(w, expr)
         type_ = value.type

@@ -101,7 +101,7 @@ def pinv(a, rcond=None, hermitian=False, *, rtol=None, out, out_bar):
     require(
         rcond is None and rtol is None,
         "np.linalg.pinv has a rule without a tolerance: what is left out moves what is kept.",
-        "Take np.linalg.svd, and divide by the singular values that count.",
+        "Use np.linalg.svd, and divide by the singular values that count.",
     )
     out_t = adjoint(out)
     bar_t = matrix_transpose(out_bar)

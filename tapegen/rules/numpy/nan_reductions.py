@@ -83,7 +83,7 @@ def nanstd(a, axis=None, dtype=None, *, ddof=0, correction=None, keepdims=False)
 
 @expands(np.nanquantile, shapes=[some_missing(5), lambda rng: 0.3])
 def nanquantile(a, q, axis=None, *, method="linear", keepdims=False, weights=None):
-    require(np.ndim(q) < 2, "quantiles have no rule for a q of more than one axis.", "Pass q.ravel(), and reshape.")
+    require(np.ndim(q) < 2, "quantiles have no rule for a q with more than one axis.", "Pass q.ravel(), and reshape.")
     rows = np.sort(lanes(a, axis), axis=0)  # NaN comes last
     rows = np.concatenate((rows, np.full((1,) + np.shape(rows)[1:], np.nan, dtype=a.dtype)))  # the only row if empty
     if weights is None:

@@ -21,7 +21,7 @@ refused(
     ndimage.generic_filter1d,
     ndimage.generic_laplace,
     ndimage.generic_gradient_magnitude,
-    reason="it calls a function with buffers of its own.",
+    reason="it calls a function on its own buffers.",
     advice="Call the function on shifted slices.",
 )
 refused(

@@ -91,13 +91,13 @@ def _into(
     if any(isinstance(out, Traced) for out in outs):
         raise NotDifferentiable(
             f"np.{func.__name__} cannot write into a tensor.",
-            "Take the result: tensors are immutable.",
+            "Use the result: tensors are immutable.",
             user_span(),
         )
     if any(map(is_tracked, flat_ids(split((*inputs, *kwargs.values()))[1]))):
         raise NotDifferentiable(
             f"np.{func.__name__} writes a tensor that is being recorded into an array, which leaves the tape.",
-            "Take the result instead (x = x + t, not x += t, for an array x), or use t.numpy().",
+            "Use the result instead (x = x + t, not x += t, for an array x), or use t.numpy().",
             user_span(),
         )
     return run(*(_bare(item) for item in inputs), **_bare(kwargs))

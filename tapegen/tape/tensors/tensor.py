@@ -344,7 +344,7 @@ def plain(item: Any) -> Any:
         return item
     if isinstance(item, np.matrix | np.ma.MaskedArray):
         raise BadArgument(
-            f"tensors do not go together with arrays of the kind '{type(item).__name__}'.",
+            f"tensors cannot be combined with arrays of the kind '{type(item).__name__}'.",
             "Pass np.asarray(m), and write products with @; pass np.where(mask, ..., x.data) for what is masked.",
             user_span(),
         )

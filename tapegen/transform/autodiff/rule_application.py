@@ -77,7 +77,7 @@ def refuse_complex(call: Call, rule: Rule, stmt: Stmt) -> None:
         raise MissingRule(
             f"{callable_text(call.func)} has a derivative rule for real numbers only, and is complex here.",
             "Write it with functions that have one for complex numbers (docs/rules.md), or with real and imaginary "
-            "parts; a rule of your own says that it holds for them by of_complex=True.",
+            "parts; a rule of your own declares that by of_complex=True.",
             stmt.origin,
         )
 
