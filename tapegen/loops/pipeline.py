@@ -32,7 +32,6 @@ from tapegen.loops.locality.dead_stores import eliminate_dead_stores
 from tapegen.loops.locality.fusion import fuse_loops
 from tapegen.loops.locality.interchange import interchange_loops
 from tapegen.loops.locality.live_range_splitting import split_live_ranges
-from tapegen.loops.locality.pairwise_packing import pack_pairwise_columns
 from tapegen.loops.locality.scalar_replacement import replace_scalars
 from tapegen.loops.locality.scatter_to_gather import convert_scatter_to_gather
 from tapegen.loops.locality.zero_init_sinking import sink_zero_init
@@ -68,9 +67,8 @@ PASSES: tuple[Pass[Function], ...] = (
     Pass("eliminate_dead_stores", eliminate_dead_stores, "sizes of arrays that fusion has made scalars"),
     Pass("sink_zero_init", sink_zero_init, "zeros are written where they are first added to"),
     Pass("interchange_loops", interchange_loops, "inner loops along rows instead of columns"),
-    Pass("pack_columns", pack_columns, "columns that a loop comes back to, in contiguous memory"),
     Pass("replace_scalars", replace_scalars, "elements that every iteration accesses, in registers"),
-    Pass("pack_pairwise_columns", pack_pairwise_columns, "columns of pairwise loops as rows, for vector instructions"),
+    Pass("pack_columns", pack_columns, "columns that inner loops run along, in contiguous memory"),
     Pass("reduce_modulo", reduce_modulo, "comparisons instead of divisions"),
     Pass("if_convert_division", if_convert_division, "selected divisors instead of branches"),
     Pass("coalesce_checks", coalesce_checks, "fewer blocks of code to compile"),

@@ -58,11 +58,16 @@ def f(a, q, m, n):
             for i in range(m):
                 a[i, j] += q[i, k]
             q[0, j] = a[0, j]
+    return a + q
+"""
+
+TWO_COLUMNS = """
+def f(a, q, m, n):
     for k in range(n - 1):
         for j in range(n):
-            for i in range(m):
+            for i in range(m - 1, -1, -1):
                 a[i, j] += q[i, k]*q[i, k + 1]
-    return a + q
+    return a
 """
 
 ANOTHER_ON_EACH_TRIP = """
@@ -105,6 +110,12 @@ def test_a_column_is_a_row() -> None:
 def test_a_loop_that_counts_down() -> None:
     assert "q_column[i]" in lowered_text(COUNTS_DOWN, *arguments(5, 4))
     assert_same_text(COUNTS_DOWN, arguments(5, 4), arguments(3, 2), arguments(2, 1))
+
+
+def test_several_columns_of_an_array() -> None:
+    text = lowered_text(TWO_COLUMNS, *arguments(5, 4))
+    assert "q_column_1[i] * q_column[i]" in text and "else" not in text
+    assert_same_text(TWO_COLUMNS, arguments(5, 4), arguments(3, 2), arguments(2, 1), arguments(0, 3))
 
 
 def test_room_is_made_where_the_array_is() -> None:

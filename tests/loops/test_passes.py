@@ -63,7 +63,6 @@ FIRES: dict[str, Any] = {
     "interchange_loops": "syrk",
     "pack_columns": "gramschmidt",
     "replace_scalars": "cholesky",
-    "pack_pairwise_columns": "nbody",
     "reduce_modulo": "lorenz96",
     "if_convert_division": "newton",
     "coalesce_checks": "trisolv",

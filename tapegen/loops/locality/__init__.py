@@ -11,5 +11,4 @@
 * `packing_buffers` - the visitor of packing passes
 * `column_packing` - strided columns packed into contiguous buffers
 * `scalar_replacement` - array elements as scalars inside a loop
-* `pairwise_packing` - columns packed into rows for pairwise loops
 """
