@@ -53,42 +53,8 @@ def truly_kept_in(trace: Trace, definition: Assign, load: Load) -> bool:
     return trace.raised is not None or runs <= set(kept)
 
 
-def truly_parallel(trace: Trace, loop: For) -> bool:
-    """Whether no cell is written in one iteration of (one run of) a loop and touched in another."""
-    trips_of = {}
-    accesses = [read for read in trace.reads if not makes_view(read.stmt)] + trace.writes
-    for access in accesses:
-        for depth, (identity, trip) in enumerate(access.trips):
-            if identity == id(loop):
-                trips_of[access] = (access.trips[:depth], trip)
-    written: dict[tuple[Any, int], set[int]] = {}
-    for access in trace.writes:
-        if access in trips_of:
-            outer, trip = trips_of[access]
-            for cell in access.cells:
-                written.setdefault((outer, cell), set()).add(trip)
-    for access, (outer, trip) in trips_of.items():
-        for cell in access.cells:
-            if written.get((outer, cell), set()) - {trip}:
-                return False
-    return True
-
-
 def makes_view(stmt: Stmt) -> bool:
     return isinstance(stmt, Assign) and viewed(stmt.value) is not None
-
-
-def truly_in_bounds(trace: Trace, stmt: Stmt, array: Var, index: tuple[Any, ...]) -> bool:
-    for access in trace.reads + trace.writes:
-        if (access.stmt, access.array, access.index) == (stmt, array, index):
-            axis = 0
-            for item in access.point:
-                if item is None:
-                    continue
-                if not isinstance(item, slice | np.ndarray) and not 0 <= item < access.env[array].ids.shape[axis]:
-                    return False
-                axis += 1
-    return True
 
 
 def loads(program: Function) -> Iterator[tuple[Stmt, Var, tuple[Any, ...]]]:
@@ -125,21 +91,14 @@ def check(program: Function, traces: list[Trace]) -> tuple[int, int]:
         if finality.is_final(stmt, array, index):
             for trace in traces:
                 check_named(finality, trace, stmt, array, index)
-        inside = [truly_in_bounds(trace, stmt, array, index) for trace in traces]
-        assert all(inside) or not finality.in_bounds(stmt, array, index), ("bounds", stmt, array, index)
     for store in stores(program):
         kept = [truly_kept(trace, store) for trace in traces]
         compare(finality.contents_final(store, store.array, store.index, after=True), kept, ("kept", store))
-        inside = [truly_in_bounds(trace, store, store.array, store.index) for trace in traces]
-        assert all(inside) or not finality.in_bounds(store, store.array, store.index), ("bounds", store)
     for stmt, _ in statements(program.body):
         if isinstance(stmt, Assign) and isinstance(stmt.value, Load) and isinstance(stmt.value.type, Scalar):
             kept_load = finality.kept_in(stmt.targets[0])
             if kept_load is not None:
                 assert all(truly_kept_in(trace, stmt, kept_load) for trace in traces), ("kept in", stmt, kept_load)
-    for loop in loops(program):
-        if finality.loop_is_parallel(loop):
-            assert all(truly_parallel(trace, loop) for trace in traces), loop
     return proved, true
 
 

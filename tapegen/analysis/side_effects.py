@@ -15,8 +15,7 @@ from functools import cached_property
 
 from tapegen.analysis.alias_conflicts import Conflict, conflicts_of
 from tapegen.analysis.memory_access import Move, is_place, is_place_type, moves, on_places, puts, written
-from tapegen.ir import traversal
-from tapegen.ir.nodes import Assign, For, Function, Stmt, Var, While
+from tapegen.ir.nodes import Assign, Function, Stmt, Var
 from tapegen.ir.types import ListOf
 
 __all__ = ["Conflict", "Effects", "effects_of"]
@@ -32,8 +31,6 @@ class Effects:
         Name of each array or list Var to the names of the roots it may denote.
     allocations : mapping
         Root name to the Assign that allocates it; parameters are not in here.
-    fresh_per_trip : frozenset of str
-        Roots that are allocated inside a loop: each iteration has its own location.
     writes : mapping
         Each statement that writes memory (Store, list operations, `out=`), to the roots that it may write.
     writers : mapping
@@ -44,7 +41,6 @@ class Effects:
 
     by_name: Mapping[str, frozenset[str]]
     allocations: Mapping[str, Assign]
-    fresh_per_trip: frozenset[str]
     writes: Mapping[Stmt, frozenset[str]]
     writers: Mapping[str, tuple[Stmt, ...]]
     mutated_params: frozenset[str]
@@ -91,12 +87,9 @@ def effects_of(function: Function) -> Effects:
             for root in sorted(targets):
                 writers.setdefault(root, []).append(stmt)
     params = {param.name for param in function.params}
-    loops = [stmt for stmt in traversal.statements(function.body) if isinstance(stmt, (For, While))]
-    in_loop = {inner for loop in loops for inner in traversal.statements(loop.body)}
     return Effects(
         places.roots,
         places.allocations,
-        frozenset(root for root, stmt in places.allocations.items() if stmt in in_loop),
         writes,
         {root: tuple(stmts) for root, stmts in writers.items()},
         frozenset(params & writers.keys()),

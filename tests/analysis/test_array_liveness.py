@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from tapegen.analysis.memory_access import statements
 from tapegen.analysis.polyhedral.array_liveness import final_loads
-from tapegen.ir.nodes import Assign, Call, Load, Var
+from tapegen.ir.nodes import Assign, Call, Var
 from tests.finality import HEAD, check, finals, kept, loads, loops, stores, traces_of
 from tests.ir_random import programs
 from tests.ir_text import function
@@ -221,120 +221,6 @@ def test_names_that_still_hold_their_value():
         for name in ("n", "k", "i", "j", "s")
     }
     assert {key for key, answer in seen.items() if not answer} == {("j", "y"), ("s", "y"), ("i", "z")}
-
-
-@pytest.mark.parametrize(
-    ("header", "body", "expected"),
-    [
-        ("for i in range(n)", "a[i] = 0.5", True),
-        ("for i in range(n)", "a[0] = 0.5", False),
-        ("for i in range(n)", "a[0] += 0.5", False),
-        ("for i in range(n)", "y = a[i + 1]; a[i] = 0.5", False),
-        ("for i in range(0, n, 2)", "y = a[i + 1]; a[i] = 0.5", True),
-        ("for i in range(n)", "y = b[i]; a[i] = 0.5", True),
-        ("for i in range(n)", "v = m[i]; v[0] = 0.5", True),
-        ("for i in range(n)", "v = m[:, 0]; v[i] = 0.5; y = m[0, 1]", True),
-        ("for i in range(n)", "u = np.zeros(3); u[0] = 0.5; y = u[0]", True),
-        ("for i in range(n)", "b[p[i]] = 0.5", False),
-        ("for i in range(n)", "y = np.exp(a); b[i] = 0.5", True),
-        ("for i in range(n)", "y = np.exp(a); a[i] = 0.5", False),
-        ("for i in range(n)", "print(i)", False),
-        ("for i in range(n)", "raise", False),
-        ("for i in range(n)", "break", False),
-        ("for i in range(n)", "k = k + i", False),
-        ("for i in range(n)", "z = a[i]", False),  # z is read after the loop
-    ],
-)
-def test_parallel_loops(header, body, expected):
-    trips = "\n        ".join(body.split("; "))
-    text = f"{HEAD}    k = 0\n    z = 0.5\n    {header}:\n        {trips}\n    return k, z"
-    if expected or "z" not in body:
-        text = text.replace("    z = 0.5\n", "").replace("k, z", "k")
-    program = function(text)
-    (loop,) = loops(program)
-    assert final_loads(program).loop_is_parallel(loop) is expected
-
-
-@pytest.mark.parametrize(
-    ("setup", "access", "expected"),
-    [
-        ("for i in range(a.shape[0])", "a[i]", True),
-        ("for i in range(a.shape[0])", "a[i + 1]", False),
-        ("for i in range(1, a.shape[0] - 1)", "a[i - 1]", True),
-        ("for i in range(1, a.shape[0] - 1)", "a[i + 1]", True),
-        ("for i in range(a.shape[0])", "a[-i]", False),  # in range for Python, but it wraps
-        ("for i in range(a.shape[0])", "b[i]", False),
-        ("for i in range(n)", "a[i]", False),
-        ("for i in range(min(n, a.shape[0]))", "a[i]", True),
-        ("for i in range(a.shape[0] - 1, -1, -1)", "a[i]", True),
-        ("for i in range(a.shape[0]); if i > 0", "a[i - 1]", True),
-        ("for i in range(a.shape[0]); if i + 1 < a.shape[0] and x < 0.0", "a[i + 1]", True),
-        ("for i in range(n); if i >= a.shape[0] or n > 3", "a[i]", False),
-        ("k = a.shape[0]; for i in range(k); for j in range(i)", "a[j]", True),
-        ("v = a[1:]; for i in range(v.shape[0])", "v[i]", True),
-        ("v = a[1:]; for i in range(v.shape[0])", "a[i + 1]", True),
-        ("v = a[1:]; for i in range(a.shape[0] - 1)", "v[i]", True),
-        ("v = a[:n]; for i in range(n)", "v[i]", False),
-        ("v = a[n:]; for i in range(a.shape[0] - n)", "v[i]", False),
-        ("v = a[::2]; for i in range(v.shape[0])", "a[2 * i]", True),
-        ("v = a[::2]; for i in range(v.shape[0])", "a[2 * i + 1]", False),
-        ("v = a[::-2]; for i in range(v.shape[0])", "a[2 * i]", True),
-        ("v = m.T; for i in range(m.shape[1])", "v[i, 0]", False),
-        ("for i in range(m.shape[1]); for j in range(m.shape[0])", "m[j, i]", True),
-        ("for i in range(m.shape[1]); for j in range(m.shape[0])", "m[i, j]", False),
-        ("v = m.T; for i in range(m.shape[1]); for j in range(m.shape[0])", "v[i, j]", True),
-        ("u = np.zeros((n, 4)); for i in range(n)", "u[i, 3]", True),
-        ("u = np.zeros((n, 4)); for i in range(n)", "u[i, 4]", False),
-        ("u = np.zeros_like(a); for i in range(a.shape[0])", "u[i]", True),
-        ("u = np.exp(a); for i in range(a.shape[0])", "u[i]", True),
-        ("u = a * 2.0; for i in range(a.shape[0])", "u[i]", True),
-        ("u = a * b; for i in range(a.shape[0])", "u[i]", False),
-        ("c = a if x < 0.0 else b; u = a * c; for i in range(u.shape[0])", "a[i]", False),
-        ("c = a if x < 0.0 else b; for i in range(a.shape[0])", "c[i]", False),
-        ("for i in range(a.shape[0])", "m[:, i]", False),
-        ("for i in range(m.shape[1])", "m[:, i]", True),
-        ("for i in range(m.shape[1])", "m[5:9, i]", True),
-        ("for i in range(a.shape[0])", "a[p]", False),
-        ("for i in range(p.shape[0])", "a[p[i]]", False),
-        ("for i in range(a.shape[0])", "a[None, i]", True),
-    ],
-)
-def test_bounds(setup, access, expected):
-    lines, depth = [], 1
-    for part in setup.split("; "):
-        block = part.startswith(("for", "if"))
-        lines.append("    " * depth + part + ":" * block)
-        depth += block
-    program = function(HEAD + "\n".join([*lines, "    " * depth + f"y = {access}"]))
-    (read,) = (stmt for stmt, _ in statements(program.body) if isinstance(stmt, Assign) and stmt.targets[0].name == "y")
-    assert isinstance(read.value, Load)
-    assert final_loads(program).in_bounds(read, read.value.array, read.value.index) is expected
-    check(program, traces_of(program, (0, 1, 4), (0, 1)))
-
-
-def test_a_rebound_array_may_change_its_size():
-    program = function(
-        """
-        def f(a: A1, n: I):
-            u = np.zeros(5)
-            w = np.zeros(5)
-            for i in range(n):
-                y = u[4]
-                z = w[4]
-                q = a * u
-                for j in range(q.shape[0]):
-                    x = a[j]
-                u = np.zeros(3)
-                w = np.exp(w)
-        """
-    )
-    finality = final_loads(program)
-    answers = {
-        stmt.targets[0].name: finality.in_bounds(stmt, stmt.value.array, stmt.value.index)
-        for stmt, _ in statements(program.body)
-        if isinstance(stmt, Assign) and isinstance(stmt.value, Load)
-    }
-    assert answers == {"y": False, "z": True, "x": False}  # a may have size 1
 
 
 def test_lists_are_final_when_nothing_changes_them_later():

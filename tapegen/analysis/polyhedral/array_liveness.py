@@ -4,8 +4,6 @@
     finality.is_final(stmt, array, index)      # re-reading `array[index]` in the backward sweep gives what `stmt` read
     finality.kept_in(var)                      # `a[i]` where `a[i] = var` saved it and nothing overwrites it
     finality.value_available(var, stmt)        # the variable still holds its value (or is an enclosing loop's counter)
-    finality.loop_is_parallel(loop)            # no element is written in one iteration and accessed in another
-    finality.in_bounds(stmt, array, index)     # every integer index lies in [0, size)
 
 Each answer True is a proof; False means that there is no proof.  Subscripts that are linear in loop counters and in
 values that are constant during a call are decided exactly, with the integer set library isl; others may be
@@ -18,33 +16,24 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from tapegen.analysis.memory_access import expressions, operands, statements, viewed
+from tapegen.analysis.memory_access import expressions, operands, viewed
 from tapegen.analysis.polyhedral.access_relations import Region, Regions
 from tapegen.analysis.polyhedral.constraints import And, Formula, Or, at_least, equal, twin
 from tapegen.analysis.polyhedral.index_extents import Extents
 from tapegen.analysis.polyhedral.isl import Solver
 from tapegen.analysis.polyhedral.schedule import Site, Sites, sites_of
 from tapegen.analysis.side_effects import Effects, effects_of
-from tapegen.ir import intrinsics
 from tapegen.ir.affine import Affine
 from tapegen.ir.nodes import (
     Assign,
-    Block,
-    Break,
-    Call,
     Const,
-    Effect,
-    For,
     Function,
-    If,
     Load,
-    Raise,
     Slice,
     Stmt,
     Store,
     Var,
 )
-from tapegen.ir.traversal import subexpressions
 from tapegen.ir.types import Array, Scalar
 
 __all__ = ["ArrayLiveness", "final_loads"]
@@ -268,73 +257,6 @@ class ArrayLiveness:
                 parts.append(equal(trip, twin(trip)))
         return self.solver.possible(*parts)
 
-    # ---- parallel loops ----------------------------------------------------------------------------------------------
-
-    def loop_is_parallel(self, loop: For) -> bool:
-        """Whether the iterations of a loop are independent: they may run in any order or in parallel.
-
-        No element is written in one iteration and read or written in another, no variable is loop-carried or read after
-        the loop, nothing is printed, raised or done to lists, and no iteration exits the loop.
-        """
-        site = self.sites.at[loop]
-        if not self._trips_are_separate(loop, site):
-            return False
-        accesses = [
-            (region, at, writes)
-            for at in self._inside(site)
-            for region, writes in self._accesses(at)
-            if self.effects.writers.get(region.root)
-        ]
-        written = [(region, at) for region, at, writes in accesses if writes]
-        if not written:
-            return True
-        times = self._other_trip(loop, site)
-        return not any(
-            self._touches(region, at, other, other_at, times)
-            for region, at in written
-            for other, other_at, _ in accesses
-            if region.root == other.root
-        )
-
-    def _inside(self, loop: Site) -> Iterator[Site]:
-        for site in self.sites.at.values():
-            if site.order(loop) == "after" and loop.stmt in site.loops:
-                yield self.sites.tests.get(site.stmt, site)
-
-    def _other_trip(self, loop: For, site: Site) -> Formula:
-        same: list[Formula] = []
-        for outer in site.loops:
-            trip = Affine.atom(self.extents.integers.trips(outer).order)
-            same.append(equal(trip, twin(trip)))
-        trip = Affine.atom(self.extents.integers.trips(loop).order)
-        apart = Or((at_least(twin(trip) - trip, 1), at_least(trip - twin(trip), 1)))
-        return And((*same, apart))
-
-    def _trips_are_separate(self, loop: For, site: Site) -> bool:
-        """Whether variables, control flow and effects permit reordering the iterations."""
-        if _leaves(loop.body):
-            return False
-        inside = {stmt for stmt, _ in statements(loop.body)}
-        for stmt in inside:
-            match stmt:
-                case Effect() | Raise() | Assign(_, Call(intrinsics.append | intrinsics.set_item)):
-                    return False
-                case Assign(_, Call(func)) if intrinsics.changes(func):
-                    return False
-        names = set()
-        for var, definitions in self.sites.definitions.items():
-            within = [definition.site.stmt in inside for definition in definitions]
-            if any(within):
-                if not all(within) or var in self.sites.params:
-                    return False  # loop-carried
-                names.add(var)
-        for stmt, at in self.sites.at.items():
-            if stmt not in inside and stmt is not loop:
-                counted = any(isinstance(around, For) and around.target == loop.target for around in at.loops)
-                if not names.isdisjoint(mentioned := _mentioned(stmt)) or (loop.target in mentioned and not counted):
-                    return False
-        return True
-
     def _accesses(self, site: Site) -> Iterator[tuple[Region, bool]]:
         """The regions that a statement (of a compound statement: its header) accesses, and whether it writes them."""
         stmt = site.stmt
@@ -347,45 +269,6 @@ class ArrayLiveness:
                 for region in self._regions.regions(array, index, site):
                     yield region, False
 
-    # ---- bounds ------------------------------------------------------------------------------------------------------
-
-    def in_bounds(self, stmt: Stmt, array: Var, index: Sequence[Any]) -> bool:
-        """Whether each integer of an index is proved to lie in [0, size) of its axis whenever `stmt` evaluates it.
-
-        Then neither a bounds check nor wrapping of negative indices is needed.  Slices need no proof, as Python clips
-        them; an index array makes the answer False.
-
-        Parameters
-        ----------
-        stmt : Stmt
-            The statement that evaluates `array[index]` (a Store: its own); of a compound statement, its header.
-        array : Var
-            An array.
-        index : sequence
-            Index items.
-        """
-        site = self.sites.header(stmt)
-        if site is None or not isinstance(array.type, Array):
-            return False
-        axis = 0
-        for item in index:
-            if isinstance(item, Slice):
-                axis += 1
-                continue
-            if isinstance(item, Const) and item.value is None:
-                continue
-            if isinstance(item.type, Array):
-                return False
-            form = self.extents.integers.value(item, site)
-            if form is None:
-                return False
-            extent = self.extents.extent(array, axis, site)
-            outside = Or((at_least(-1, form), at_least(form, extent)))
-            if self.solver.possible(self.extents.integers.domain(site), outside):
-                return False
-            axis += 1
-        return True
-
 
 def _runs_with(first: Site, second: Site) -> bool:
     """Whether the second statement follows the first in the same block, and certainly runs whenever it does."""
@@ -393,20 +276,3 @@ def _runs_with(first: Site, second: Site) -> bool:
     return (
         same_block and first.loops == second.loops and first.guards == second.guards and first.order(second) == "before"
     )
-
-
-def _leaves(block: Block) -> bool:
-    """Whether an iteration may exit the loop whose body the block is."""
-    for stmt in block:
-        match stmt:
-            case Break():
-                return True
-            case If(_, body, orelse) if _leaves(body) or _leaves(orelse):
-                return True
-    return False
-
-
-def _mentioned(stmt: Stmt) -> set[Var]:
-    """The variables that a statement reads or writes into."""
-    names = {part for expr in expressions(stmt) for part in subexpressions(expr) if isinstance(part, Var)}
-    return names | {stmt.array} if isinstance(stmt, Store) else names

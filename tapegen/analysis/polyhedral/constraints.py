@@ -60,11 +60,6 @@ Linear = Affine[Symbol]
 """An affine form over symbols."""
 
 
-def is_shared(form: Linear) -> bool:
-    """Whether each symbol of a form is shared."""
-    return all(symbol.shared for symbol in form.atoms)
-
-
 def loops_of(form: Linear) -> frozenset[Stmt]:
     """The loops whose iterations the value of a form depends on."""
     return frozenset().union(*(symbol.loops for symbol in form.atoms))
