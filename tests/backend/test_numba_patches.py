@@ -107,3 +107,22 @@ def test_without_one_patch_all_is_the_same(patch: Patch) -> None:
     np.testing.assert_allclose(found[0], wanted[0], rtol=1e-14)  # type: ignore[arg-type]
     np.testing.assert_allclose(found[1], wanted[1], rtol=1e-13)  # type: ignore[arg-type]
     assert found[2] == wanted[2]
+
+
+BLAS = """
+import sys
+import numpy as np
+import tapegen as tg
+
+assert tg.grad(lambda x: x * x, backend="numba")(3.0) == 6.0
+print("scipy.linalg" in sys.modules)
+from numba.np import arraymath, linalg
+print(arraymath.ensure_blas is linalg.ensure_blas and linalg.ensure_blas.__module__ == "numba.np.linalg")
+print(tg.grad(lambda x: np.sum(np.eye(2) @ x), backend="numba")(np.ones(2)).tolist())
+"""
+
+
+def test_scipy_linalg_is_loaded_with_the_first_product() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TAPEGEN_CACHE": "0"}
+    done = subprocess.run([sys.executable, "-c", BLAS], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n") == ["False", "True", "[1.0, 1.0]", ""]

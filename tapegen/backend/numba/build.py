@@ -19,6 +19,7 @@ import contextlib
 import inspect
 import linecache
 import os
+import sys
 import warnings
 import weakref
 from collections.abc import Callable, Collection, Sequence
@@ -97,6 +98,30 @@ _inlined: dict[str, Any] = {}
 """Functions that are inlined into their callers, by source: compiled once for all programs that contain the source."""
 
 
+@functools.cache
+def _load_implementations() -> None:
+    """Load numba's implementations without `scipy.linalg`.
+
+    numba asks when they are loaded whether there is a BLAS, for which it loads `scipy.linalg`: as long as the rest takes.
+    Code that calls a routine of BLAS asks again.
+    """
+    if "numba.np.arraymath" in sys.modules or not is_enabled("lazy_blas"):
+        return
+    from numba.np import linalg
+
+    own = linalg.ensure_blas
+    linalg.ensure_blas = _no_question
+    try:
+        from numba.np import arraymath
+    finally:
+        linalg.ensure_blas = own
+    arraymath.ensure_blas = own
+
+
+def _no_question() -> None:
+    """There is a BLAS: tapegen requires SciPy."""
+
+
 def build_python(
     source: PythonSource, tapes: Collection[str] = (), *, interruptible: bool = False
 ) -> Callable[..., Any]:
@@ -159,6 +184,7 @@ def build_numba(
         raise BuildError(DISABLED, "Unset it.")
     if is_enabled("workspaces"):
         workspaces.provide()
+    _load_implementations()
     code_memory.free_pass_managers()
     memory_limit.provide()
     special_functions.provide()

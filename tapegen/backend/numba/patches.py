@@ -235,6 +235,11 @@ PATCHES = (
         ),
     ),
     Patch(
+        "lazy_blas",
+        "scipy.linalg is loaded when a program calls BLAS",
+        (Uses("numba.np.linalg:ensure_blas", ()),),
+    ),
+    Patch(
         "code_memory",
         "the intermediate representation of programs that are dropped is freed",
         (
