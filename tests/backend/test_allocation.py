@@ -23,6 +23,16 @@ def kinds(x, n):
     return (floats * floats).sum() + single.sum() + counts[1] * x
 
 
+def growing(x):
+    """Tapes of one and of two axes that grow twice."""
+    row, size, total = np.full(3, x), 1.0, 0.0
+    while size < 150.0:
+        row = np.sin(row) + 1e-3 * size
+        total += row.sum()
+        size += x
+    return total
+
+
 class Compiled(event.Listener):
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -46,3 +56,14 @@ def test_new_arrays_of_all_kinds() -> None:
     assert not [name for name in listener.names if "np_empty" in name or "np_zeros" in name]
     with pytest.raises(ValueError, match="negative dimensions"):
         function.value_and_grad(1.5, -1)
+
+
+@pytest.mark.compiled
+def test_tapes_grow_without_a_function_and_keep_their_items() -> None:
+    listener = Compiled()
+    with event.install_listener("numba:compile", listener):
+        value, gradient = differentiable(growing, backend="numba", cache=False).value_and_grad(1.0)
+    assert not [name for name in listener.names if "grown" in name or "alloc" in name]
+    expected_value, expected = differentiable(growing, backend="python").value_and_grad(1.0)
+    assert value == pytest.approx(expected_value, rel=1e-12)
+    assert gradient == pytest.approx(expected, rel=1e-9)

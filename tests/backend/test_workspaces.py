@@ -18,7 +18,9 @@ from tapegen.backend.numba.build import build_numba, decorator_text
 from tapegen.backend.numba.patches import is_enabled
 from tapegen.backend.printer.source import PythonSource
 
-pytestmark = pytest.mark.skipif(not is_enabled("workspaces"), reason="the patch is off")
+pytestmark = pytest.mark.skipif(
+    not (is_enabled("workspaces") and is_enabled("allocation")), reason="the patches are off"
+)
 
 LARGE = workspaces.SMALLEST // 4 + 7  # elements
 

@@ -1,7 +1,8 @@
 """Array allocation in compiled code, inlined for each `np.empty` and `np.zeros`.
 
 numba compiles a separate function for every combination of argument types of these two, and three more for zeros.
-Generated source allocates many arrays of many types, and that took a tenth of the compile time.
+Generated source allocates many arrays of many types, and that took a tenth of the compile time.  The functions that
+grow tapes are emitted too.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -19,11 +20,10 @@ from numba.core.extending import intrinsic
 from numba.core.ir_utils import build_definitions, get_definition, guard
 from numba.core.typing.npydecl import parse_dtype, parse_shape
 from numba.core.typing.templates import Signature
-from numba.np.arrayobj import _parse_empty_args
+from numba.np.arrayobj import _empty_nd_impl, _parse_empty_args, make_array
 
 from tapegen.backend.numba import memory_limit
 from tapegen.backend.numba.library import matrix_products
-from tapegen.backend.numba.library.new_arrays import new_array
 
 
 def _typed(shape: Any, dtype: Any, given: tuple[Any, ...], make: Any) -> Any:
@@ -32,9 +32,12 @@ def _typed(shape: Any, dtype: Any, given: tuple[Any, ...], make: Any) -> Any:
     return None if item is None or rank is None else (types.Array(item, rank, "C")(*given), make)
 
 
-def _made(context: Any, builder: IRBuilder, sig: Signature, args: Any, *, is_tape: bool = False) -> Any:
-    kind, shapes = _parse_empty_args(context, builder, sig, args)
-    array = new_array(context, builder, kind, shapes)
+def _made(context: Any, builder: IRBuilder, sig: Signature, args: Any) -> Any:
+    return _new(context, builder, *_parse_empty_args(context, builder, sig, args))
+
+
+def _new(context: Any, builder: IRBuilder, kind: Any, shapes: Any, *, is_tape: bool = False) -> Any:
+    array = _empty_nd_impl(context, builder, kind, shapes)
     size = builder.mul(array.itemsize, array.nitems)  # it has been checked for overflow
     least = size.type(0 if is_tape else memory_limit.LARGE)
     with builder.if_then(builder.icmp_unsigned(">=", size, least), likely=is_tape):
@@ -56,7 +59,13 @@ def _zeros(context: Any, builder: IRBuilder, sig: Signature, args: Any) -> Value
 
 
 def _longer(context: Any, builder: IRBuilder, sig: Signature, args: Any) -> Value:
-    return _made(context, builder, sig, args, is_tape=True)._getvalue()
+    """A tape with twice the capacity, and the items of the full one."""
+    (type_,) = sig.args
+    full = make_array(type_)(context, builder, args[0])
+    first, *rest = cgutils.unpack_tuple(builder, full.shape)
+    longer = _new(context, builder, type_, [builder.mul(first, first.type(2)), *rest], is_tape=True)
+    cgutils.raw_memcpy(builder, longer.data, full.data, full.nitems, longer.itemsize)
+    return longer._getvalue()
 
 
 def _begun(context: Any, builder: IRBuilder, sig: Signature, args: Any) -> Value:
@@ -65,8 +74,8 @@ def _begun(context: Any, builder: IRBuilder, sig: Signature, args: Any) -> Value
 
 
 @intrinsic
-def _longer_tape(typing: Any, shape: Any, dtype: Any) -> Any:
-    return _typed(shape, dtype, (shape, dtype), _longer)
+def _longer_tape(typing: Any, tape: Any) -> Any:
+    return (tape(tape), _longer) if isinstance(tape, types.Array) and tape.layout == "C" else None
 
 
 @intrinsic
@@ -117,7 +126,7 @@ def _name_in_numpy(func_ir: Any, var: Any) -> str:
 
 
 _GROWS = re.compile(r"grown(_\d+d)?(_\d+)?")
-"""The functions of a source that grow tapes, see `printer.helper_functions`."""
+"""The functions of a source that grow tapes, see `printer.helper_functions`: emitted without numba's compiler."""
 
 
 def _calls_growth(func_ir: Any, var: Any) -> bool:
@@ -138,15 +147,13 @@ class NewArrays(FunctionPass):
     def run_pass(self, state: Any) -> bool:
         """Whether there are any."""
         found = has_tapes = False
-        name = state.func_ir.func_id.func_name
         for block in state.func_ir.blocks.values():
             for call in block.find_exprs(op="call"):
                 if call.kws or call.vararg is not None:
                     continue
                 written = _WRITTEN.get((_name_in_numpy(state.func_ir, call.func), len(call.args)))
-                if written is _empty_of and _GROWS.fullmatch(name):
-                    written = _longer_tape
-                has_tapes |= _calls_growth(state.func_ir, call.func)
+                if _calls_growth(state.func_ir, call.func):
+                    written, has_tapes = _longer_tape, True
                 found |= self._replaced(block, call, written)
         if has_tapes:
             self._begin(state.func_ir)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import inspect
 import linecache
 import os
@@ -102,8 +103,8 @@ _inlined: dict[str, Any] = {}
 def _load_implementations() -> None:
     """Load numba's implementations without `scipy.linalg`.
 
-    numba asks when they are loaded whether there is a BLAS, for which it loads `scipy.linalg`: as long as the rest takes.
-    Code that calls a routine of BLAS asks again.
+    numba asks when they are loaded whether there is a BLAS, for which it loads `scipy.linalg`, which takes as long as
+    the rest.  Code that calls a routine of BLAS asks again.
     """
     if "numba.np.arraymath" in sys.modules or not is_enabled("lazy_blas"):
         return
@@ -115,7 +116,7 @@ def _load_implementations() -> None:
         from numba.np import arraymath
     finally:
         linalg.ensure_blas = own
-    arraymath.ensure_blas = own
+    arraymath.ensure_blas = own  # type: ignore[attr-defined]
 
 
 def _no_question() -> None:
@@ -200,8 +201,8 @@ def build_numba(
     compilers = _compilers(from_start=from_start, overlapping=source.overlapping)
     for name in source.functions:
         own = namespace[name]
+        own.targetoptions["no_cfunc_wrapper"] = True  # C calls none of them
         if own.targetoptions.get("forceinline"):
-            own.targetoptions["no_cfunc_wrapper"] = True  # C does not call it; Python may, by `py_func` of its caller
             namespace[name] = _inlined.setdefault(inspect.getsource(own.py_func), own)
         if namespace[name] is own:
             _prepare(own, compilers, source)

@@ -25,6 +25,7 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.cpu import CPUContext
 from numba.core.typed_passes import NativeLowering, NopythonRewrites, PreLowerStripPhis
 from numba.core.untyped_passes import InlineClosureLikes, IRProcessing, ReconstructSSA
+from numba.np.arrayobj import _call_allocator
 
 from tapegen.backend.numba.alias_scopes import Scopes, alias_groups
 from tapegen.backend.numba.allocation import NewArrays
@@ -33,6 +34,7 @@ from tapegen.backend.numba.patches import is_enabled
 from tapegen.backend.numba.range_loops import counted, counter, is_count, is_counter
 from tapegen.backend.numba.register_promotion import RegisterPromotingLower
 from tapegen.backend.numba.two_tier_optimization import TwoTierLowering
+from tapegen.backend.numba.workspaces import new_memory
 
 
 class CompilerOptions(NamedTuple):
@@ -86,6 +88,14 @@ class _Context(CPUContext):
         if method is None:
             return super().get_function(fn, sig, _firstcall)
         return lambda builder, args, loc=None: method(self, builder, sig, args)
+
+    def compile_internal(self, builder: Any, impl: Any, sig: Any, args: Any, *given: Any, **named: Any) -> Any:
+        if impl is _call_allocator and is_enabled("allocation"):
+            _, size, align = args  # without a function around the call
+            if is_enabled("workspaces"):
+                return new_memory(self, builder, size, align)
+            return self.nrt.meminfo_alloc_aligned(builder, size, align)
+        return super().compile_internal(builder, impl, sig, args, *given, **named)
 
     def build_list(self, builder: Any, list_type: Any, items: Any) -> Any:
         if not is_enabled("list_operations"):

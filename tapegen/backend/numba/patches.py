@@ -180,10 +180,13 @@ PATCHES = (
     ),
     Patch(
         "allocation",
-        "new arrays, products and systems of any layout by one function; large arrays and tapes ask for memory",
+        "new arrays and longer tapes without a function, products and systems of any layout by one; all ask for memory",
         (
-            Uses("numba.np.arrayobj:populate_array"),
+            Uses("numba.np.arrayobj:_empty_nd_impl", ("context", "builder", "arrtype", "shapes")),
             Uses("numba.np.arrayobj:_parse_empty_args", ("context", "builder", "sig", "args")),
+            Uses("numba.np.arrayobj:_call_allocator", ("arrtype", "size", "align")),
+            Uses("numba.core.base:BaseContext.compile_internal", ("self", "builder", "impl", "sig", "args", "locals")),
+            Uses("numba.core.runtime.context:NRTContext.meminfo_alloc_aligned", ("self", "builder", "size", "align")),
             Uses("numba.core.untyped_passes:IRProcessing"),
         ),
     ),

@@ -100,12 +100,12 @@ def provide() -> None:
     _functions()
 
 
-def new_memory(context: Any, builder: ir.IRBuilder, size: ir.Value, align: int) -> ir.Value:
+def new_memory(context: Any, builder: ir.IRBuilder, size: ir.Value, align: ir.Value) -> ir.Value:
     """Emit the call that allocates the memory of an array, or raises MemoryError."""
-    flag = ir.IntType(32)
-    known = cgutils.get_or_insert_function(builder.module, ir.FunctionType(cgutils.voidptr_t, [size.type, flag]), NEW)
+    type_ = ir.FunctionType(cgutils.voidptr_t, [size.type, align.type])
+    known = cgutils.get_or_insert_function(builder.module, type_, NEW)
     known.return_value.add_attribute("noalias")
-    made = builder.call(known, [size, flag(align)])
+    made = builder.call(known, [size, align])
     cgutils.guard_memory_error(context, builder, made, msg="Allocation failed (probably too large).")
     return made
 

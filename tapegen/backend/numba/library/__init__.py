@@ -1,6 +1,5 @@
 """Library functions in compiled code: BLAS, LAPACK, Fourier transforms, special functions.
 
-* `new_arrays` - the allocation of arrays
 * `matrix_products` - matrix products and linear systems for all memory layouts
 * `lapack` - LAPACK calls as `scipy.linalg.cython_lapack` exports them
 * `fft` - Fourier transforms by the loops of `numpy.fft`

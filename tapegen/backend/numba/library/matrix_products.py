@@ -19,10 +19,9 @@ from numba.core import cgutils, types
 from numba.core.extending import intrinsic
 from numba.core.typing.templates import Signature, signature
 from numba.np import linalg
-from numba.np.arrayobj import make_array
+from numba.np.arrayobj import _empty_nd_impl, make_array
 from numba.np.numpy_support import as_dtype
 
-from tapegen.backend.numba.library.new_arrays import new_array
 from tapegen.backend.numba.list_operations import called
 
 
@@ -38,7 +37,7 @@ def _contiguous_product(context: Any, builder: IRBuilder, sig: Any, left: Value,
         return linalg.dot_2_vv(context, builder, sig, (left, right))
     rows = cgutils.unpack_tuple(builder, make_array(a)(context, builder, left).shape)
     columns = cgutils.unpack_tuple(builder, make_array(b)(context, builder, right).shape)
-    out = new_array(context, builder, sig.return_type, (*rows[:-1], *columns[1:]))._getvalue()
+    out = _empty_nd_impl(context, builder, sig.return_type, (*rows[:-1], *columns[1:]))._getvalue()
     fill = linalg.dot_3_mm if a.ndim == b.ndim else linalg.dot_3_vm
     filled = fill(context, builder, signature(sig.return_type, a, b, sig.return_type), (left, right, out))
     context.nrt.decref(builder, sig.return_type, out)  # that is one more reference
