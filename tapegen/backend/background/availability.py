@@ -32,7 +32,7 @@ def is_on() -> bool:
 
 
 def _is_worker() -> bool:
-    return multiprocessing.parent_process() is not None
+    return multiprocessing.parent_process() is not None or multiprocessing.current_process().name != "MainProcess"
 
 
 @contextmanager
