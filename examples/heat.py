@@ -164,6 +164,7 @@ def main() -> None:
 
     error = np.linalg.norm(found - truth) / np.linalg.norm(truth)
     data = (found, conductivity, rows, cols, readings, SMOOTHNESS)
+    misfit.precompile(*data)  # a short fit may end before the machine code is there
     plain, both = (1e3 * time_of(lambda f=f: f(*data)) for f in (misfit.python, misfit.value_and_grad))
     print(f"misfit            {history[0]:.0f} -> {history[-1]:.0f} in {len(history)} evaluations")
     print(f"conductivity      {conductivity:.4f} (true {TRUE_CONDUCTIVITY})")
