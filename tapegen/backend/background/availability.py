@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
 import threading
@@ -32,7 +31,10 @@ def is_on() -> bool:
 
 
 def _is_worker() -> bool:
-    return multiprocessing.parent_process() is not None or multiprocessing.current_process().name != "MainProcess"
+    process = sys.modules.get("multiprocessing.process")  # where it is not loaded, this is no worker
+    if process is None:
+        return False
+    return process.parent_process() is not None or process.current_process().name != "MainProcess"
 
 
 @contextmanager
