@@ -324,8 +324,8 @@ class Checks:
         exec(compile(text, "<written>", "exec"), module.__dict__)
         names = [name for name, value in vars(module).items() if isinstance(value, types.FunctionType)]
         code = [getattr(module, name) for name in names if name.startswith("f_")]
-        count = len(self.args)
-        if len(real_leaves(self.args)) == count and len(code) == 1 and code[0].__code__.co_argcount == count + 1:
+        is_flat = all(map(is_real, self.args))  # no containers, whose parts would be parameters
+        if is_flat and len(code) == 1 and code[0].__code__.co_argcount == len(self.args) + 1:
             value, *parts = code[0](*copied(self.args))
             self._close(value, self.reference.outcome.value, "value of the written module")
             self._against_differences([np.asarray(part) for part in parts], "gradient of the written module")
