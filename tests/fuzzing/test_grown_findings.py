@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
+from tapegen.frontend.source.synthesize import function_from_text
 from tests.grown.api import Caller, chosen
 from tests.grown.calls_apart import CRASH, One, judged
 from tests.grown.checks import FINE, PYTHON, REFUSED, RIGHT, judge
@@ -327,6 +328,46 @@ def test_a_change_that_no_kind_of_value_allows_is_refused() -> None:
     point = np.array([1.0, 2.0])
     with pytest.raises(tg.NotDifferentiable, match="changes a dict"):
         tg.hvp(changes, (point, {"b": 1.5}), (point, {"b": 1.0}), backend="python", cache=False)
+
+
+def rows_divided(v, m, j):
+    row = np.apply_along_axis(np.sum, 0, m)
+    for _ in (0, 2):
+        m = np.convolve(row, row, "same")[:-1]
+        np.true_divide(row, j, out=row)
+    return np.sum(v) ** 2 + j * 0.7 + np.sum(np.sin(m))
+
+
+def vector_or_number(v, m):
+    u = v
+    for u in v:
+        m -= u
+    for k in range(2):
+        k += m
+    u -= k
+    return np.sum(m) + np.sum(np.sin(u))
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (rows_divided, (np.array([0.74, 1.91, 1.46]), np.array([[1.58, -0.44, -1.56]]), np.array(1.42))),
+        (vector_or_number, (np.array([1.25, -1.96, 1.47]), np.arange(9.0).reshape(3, 3))),
+    ],
+)
+def test_what_failed_has_a_compiled_text(function, arguments) -> None:
+    call = tg.differentiable(function, wrt=tuple(range(len(arguments))))._specialise(arguments, {})
+    assert "def " in call.program.compiled_text(call.program.function("joint")).text
+
+
+@pytest.mark.parametrize("statement", ["u += v[None]", "u *= v[None]", "u[1:] -= v[None, 1:]", "u[1:] /= v[None, 1:]"])
+def test_in_place_operations_do_not_drop_axes(statement: str) -> None:
+    attempt = f"    try:\n        {statement}\n    except ValueError:\n        u[0] = 7.0 * v[1]\n"
+    f = function_from_text(f"def f(v):\n    u = v * 1.0\n{attempt}    return np.sum(u * v)\n", {"np": np})
+    v = np.array([1.0, 2.0, 3.0])
+    value, gradient = tg.value_and_grad(f, backend="python")(v)
+    assert value == f(v) == 27.0
+    assert gradient.tolist() == [14.0, 11.0, 6.0]
 
 
 def test_what_ends_a_process_is_a_finding() -> None:

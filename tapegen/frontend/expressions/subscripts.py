@@ -447,7 +447,9 @@ def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumul
             raise cx.refusal(NotDifferentiable, f"{describe(cx, value)} is stored into an array.", "Store numbers.")
         value = emit_call(cx, np.array, (value,))
     surplus = getattr(type_of(value), "rank", 0) - getattr(part, "rank", 0) if isinstance(part, Array) else 0
-    if surplus > 0 and not accumulate:  # NumPy drops leading axes of size 1
+    if accumulate:
+        check_rank(cx, part, type_of(value))
+    elif surplus > 0:  # NumPy drops leading axes of size 1
         value = emit_call(cx, np.squeeze, (value,), {"axis": StaticValue(tuple(range(surplus)))})
     expr = operand(cx, value)
     stored = expr.type
@@ -463,6 +465,16 @@ def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumul
             # NumPy reads all of the right side before it writes
             expr = cx.assign(TEMPORARY, Call(np.copy, (expr,), (), dataclasses.replace(stored, layout="C")))
     cx.store(array, items, expr, accumulate=accumulate)
+
+
+def check_rank(cx: Context, target: Type | None, made: Type | None) -> None:
+    """Raise as NumPy does where an in-place operation makes more axes than its target has, be they of size 1."""
+    rank = made.rank if isinstance(made, Array) else 0
+    if isinstance(target, Array) and rank > target.rank:
+        cx.raise_(
+            ValueError,
+            f"non-broadcastable output operand of {target.rank} axes doesn't match the broadcast shape of {rank} axes",
+        )
 
 
 def _store_part(cx: Context, base: Leaf, index: list[Any], value: Any, *, accumulate: bool) -> None:

@@ -25,7 +25,7 @@ from tapegen.frontend.expressions.expressions import (
 )
 from tapegen.frontend.expressions.operators import BINARY, binary, in_place_operator
 from tapegen.frontend.expressions.strings import text_of
-from tapegen.frontend.expressions.subscripts import Place, load_place, place_of, store_place
+from tapegen.frontend.expressions.subscripts import Place, check_rank, load_place, place_of, store_place
 from tapegen.frontend.expressions.unions import each_kind
 from tapegen.frontend.lowering.attribute_stores import set_attribute
 from tapegen.frontend.lowering.emit import emit_call
@@ -304,6 +304,7 @@ def in_place(cx: Context, func: Any, place: Place, value: Any, *, whole: bool = 
     old = load_place(cx, place)
     new = binary(cx, func, old, value)
     _check_cast(cx, func, place, new, whole)
+    check_rank(cx, type_of(old), type_of(new))
     store_place(cx, place, new)
 
 

@@ -174,6 +174,8 @@ class Reshapes:
         """For a part of an array: C order is kept by integers followed by a slice."""
         if any(not isinstance(item, Slice) and isinstance(item.type, Array) for item in index):
             return "C"
+        if not index:
+            return base
         *front, last = index
         leads = not any(isinstance(item, Slice) or item == Const(None) for item in front) and last != Const(None)
         keeps = leads and (not isinstance(last, Slice) or last.step is None)
