@@ -1,5 +1,6 @@
 """Command line: `python -m tapegen COMMAND ...`.
 
+* `sizes` - sizes of axes as text
 * `signature` - argument types as text
 * `target` - functions named on the command line
 * `terminal` - color where a person reads
@@ -18,8 +19,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 
 from tapegen.cli import build, cache, check, completion, explain, rules, show, write
 from tapegen.errors import TapegenError, printable
@@ -30,6 +33,7 @@ _COMMANDS = (show, write, build, check, explain, rules, cache, completion)
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code (0 done, 1 refused or found wrong, 2 usage, 130 interrupted)."""
     parser = argparse.ArgumentParser(prog="tapegen", description="Gradients of Python functions as readable Python.")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version, and those it runs with")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in _COMMANDS:
         command.add_parser(commands)
@@ -59,3 +63,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         return 1
     return done
+
+
+class _Version(argparse.Action):
+    """Print the versions that a report of a fault needs."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        parts = ", ".join(f"{name} {version(name)}" for name in ("numba", "numpy", "scipy"))
+        print(f"tapegen {version('tapegen')} (Python {platform.python_version()}, {parts})")
+        parser.exit()

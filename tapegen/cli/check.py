@@ -14,6 +14,7 @@ import numpy as np
 
 from tapegen.api import Differentiable
 from tapegen.cli.signature import signature_of
+from tapegen.cli.sizes import Sizes
 from tapegen.cli.target import check_arguments, load_functions
 from tapegen.errors import BadArgument, TapegenError, printable
 from tapegen.export.module import name_of
@@ -147,7 +148,7 @@ def _arguments(function: Differentiable, text: str, options: argparse.Namespace,
             return rng.integers(0, 2, shape).astype(dtype)
         return rng.integers(1, options.size, shape).astype(dtype)  # indices into every axis
 
-    signature = signature_of(text, fill, options.size)
+    signature = signature_of(text, fill, Sizes(options.size))
     return function._specializer.bind(signature.args, signature.kwargs)
 
 

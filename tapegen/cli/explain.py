@@ -7,16 +7,19 @@ from pathlib import Path
 
 from tapegen.cli.html_page import page
 from tapegen.cli.signature import signature_of
+from tapegen.cli.sizes import read_sizes
 from tapegen.cli.target import check_arguments, load_function
 from tapegen.cli.terminal import print_report
 from tapegen.cli.write import replace_file
-from tapegen.errors import BadArgument
+from tapegen.errors import printable
+from tapegen.export.module import name_of
 from tapegen.runtime.bound_call import inspected
 
 EXAMPLES = """\
 examples:
   python -m tapegen explain heat.py::march --args "f8[:], f8, f8" --wrt u0,k
-  python -m tapegen explain heat.py::march --args "f8[:], f8, f8" --html march.html
+  python -m tapegen explain heat.py::march --args "f8[:], f8, f8" --size 1000000
+  python -m tapegen explain fit.py::loss --args "f8[:,:], f8[:]" --size x=4000,3 --html loss.html
 """
 
 
@@ -31,7 +34,13 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("target", metavar="FILE::FUNCTION")
     parser.add_argument("--args", default="", metavar="TYPES", help='argument types ("f8[:], f8, n=3")')
     parser.add_argument("--wrt", help="arguments to differentiate with respect to (names or positions)")
-    parser.add_argument("--size", type=int, default=100, help="the size of every axis, for bytes (default: 100)")
+    parser.add_argument(
+        "--size",
+        action="append",
+        default=[],
+        metavar="[ARGUMENT=]SIZES",
+        help="the size of every axis, for bytes (default: 100); x=4000,3 for those of one argument; may be repeated",
+    )
     parser.add_argument(
         "--html", metavar="FILE", help="write a page: bars of what is recorded, and both sweeps side by side"
     )
@@ -40,10 +49,9 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the report, or write the page."""
-    if options.size < 1:
-        raise BadArgument("axes have no negative size, and one of size 0 says nothing.", "Give --size of 1 or more.")
     function = load_function(options.target, options.wrt)
-    signature = signature_of(options.args, size=options.size)
+    names = function._specializer.free_names()
+    signature = signature_of(options.args, sizes=read_sizes(options.size, names, 100))
     check_arguments(function, signature)
     call = function._specialise(signature.args, signature.kwargs)
     inspection = inspected(call.program, call.leaves())
@@ -51,4 +59,5 @@ def run(options: argparse.Namespace) -> int:
         print_report(inspection.report)
     else:
         replace_file(Path(options.html), page(inspection))
+        print(f"{printable(options.html)}: what {name_of(function)} records, with both sweeps side by side")
     return 0

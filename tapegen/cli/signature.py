@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.cli.sizes import Sizes
 from tapegen.errors import BadArgument, printable
+from tapegen.frontend.values.pytree import DTYPES
 
-_DTYPES = {"f8": np.float64, "f4": np.float32, "i8": np.int64, "i4": np.int32, "b1": np.bool_}
-_DTYPES |= {"c16": np.complex128, "c8": np.complex64}
-_SCALARS: dict[str, Any] = {"f8": 1.5, "f4": np.float32(1.5), "i8": 3, "i4": np.int32(3), "b1": True}
-_SCALARS |= {"c16": 1.5 + 0.5j, "c8": np.complex64(1.5 + 0.5j)}
-_SIZE = 4
+_CODES = {np.dtype(name).str[1:]: np.dtype(name).type for name in DTYPES}
+_OTHER_NAMES = {"double": "f8", "intp": "i8", "int_": "i8", "uintp": "u8", "bool": "b1", "bool_": "b1", "boolean": "b1"}
+_DTYPES = _CODES | {name: np.dtype(name).type for name in DTYPES} | {k: _CODES[c] for k, c in _OTHER_NAMES.items()}
+"""The types of elements by their names in numba, short and long."""
+_SIZES = Sizes(4)
+_EXAMPLES = {"f": np.array(1.5), "c": np.array(1.5 + 0.5j), "i": np.array(3), "u": np.array(3)}
 _MOST_AXES = 32
 _MOST_ITEMS = 2**28
 
@@ -50,19 +53,19 @@ class Signature:
         return name not in self.kwargs or (name, *path) in self.constants
 
 
-def signature_of(text: str, fill: Fill | None = None, size: int = _SIZE) -> Signature:
+def signature_of(text: str, fill: Fill | None = None, sizes: Sizes = _SIZES) -> Signature:
     """Arguments of the types that a signature names.
 
     Parameters
     ----------
     text : str
-        numba's spelling: `f8` a float, `f8[:]` any layout, `f8[::1]` C order, `f8[::1,:]` Fortran order, `f8[1,:]`
-        where the first axis has size 1, `f8[()]` an array without axes; structures as Python literals; static values
-        as they are (`3`, `None`, `'upwind'`), by keyword if wanted (`n=3`).
+        numba's spelling: `f8` or `float64` a float, `f8[:]` any layout, `f8[::1]` C order, `f8[::1,:]` Fortran order,
+        `f8[1,:]` where the first axis has size 1, `f8[()]` an array without axes; structures as Python literals;
+        static values as they are (`3`, `None`, `'upwind'`), by keyword if wanted (`n=3`).
     fill : callable, optional
         Makes arrays; ones by default.  For scalars it makes arrays without axes.
-    size : int
-        The size of axes.
+    sizes : Sizes
+        The sizes of axes.
 
     Raises
     ------
@@ -77,7 +80,7 @@ def signature_of(text: str, fill: Fill | None = None, size: int = _SIZE) -> Sign
         tree = None
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
         raise BadArgument(f"'{printable(text)}' is not a signature.", 'Write for example "f8[:], f8, n=3".')
-    reader = _Reader(fill, size)
+    reader = _Reader(fill, sizes)
     args = tuple(reader(arg, (k,)) for k, arg in enumerate(tree.args))
     kwargs = {
         keyword.arg: reader(keyword.value, (keyword.arg,)) for keyword in tree.keywords if keyword.arg is not None
@@ -90,8 +93,8 @@ def signature_of(text: str, fill: Fill | None = None, size: int = _SIZE) -> Sign
 class _Reader:
     """Parses the arguments one by one."""
 
-    def __init__(self, fill: Fill | None, size: int) -> None:
-        self.fill, self.size = fill, size
+    def __init__(self, fill: Fill | None, sizes: Sizes) -> None:
+        self.fill, self.sizes = fill, sizes
         self.constants: set[tuple[Any, ...]] = set()
 
     def __call__(self, node: ast.expr, path: tuple[Any, ...]) -> Any:
@@ -102,11 +105,11 @@ class _Reader:
             case ast.UnaryOp(ast.USub(), ast.Constant(value)) if isinstance(value, int | float):
                 self.constants.add(path)
                 return -value
-            case ast.Name(name) if name in _SCALARS:
-                return self._number(name)
-            case ast.Subscript(ast.Name(name), index) if name in _DTYPES:
+            case ast.Name(name) | ast.Attribute(_, name) if name in _DTYPES:
+                return self._number(_DTYPES[name])
+            case ast.Subscript(ast.Name(name) | ast.Attribute(_, name), index) if name in _DTYPES:
                 axes = index.elts if isinstance(index, ast.Tuple) else [index]
-                return self._array(_DTYPES[name], [_axis(axis, node) for axis in axes])
+                return self._array(_DTYPES[name], [_axis(axis, node) for axis in axes], path)
             case ast.Tuple(items):
                 return tuple(self(item, (*path, k)) for k, item in enumerate(items))
             case ast.List(items):
@@ -116,20 +119,22 @@ class _Reader:
                 return {name: self(value, (*path, name)) for name, value in zip(names, values, strict=True)}
         raise _refusal(node)
 
-    def _number(self, name: str) -> Any:
-        if self.fill is None or name == "b1":
-            return _SCALARS[name]
-        value = self.fill((), _DTYPES[name])[()]
-        return value.item() if name in ("f8", "i8", "c16") else value
+    def _number(self, dtype: type) -> Any:
+        if dtype is np.bool_:
+            return True
+        value: Any
+        if self.fill is None:
+            value = _EXAMPLES[np.dtype(dtype).kind].astype(dtype)[()]
+        else:
+            value = self.fill((), dtype)[()]
+        return value.item() if dtype in (np.float64, np.int64, np.complex128) else value
 
-    def _array(self, dtype: type, axes: list[str]) -> np.ndarray:
-        shape = tuple(1 if axis == "1" else self.size for axis in axes)
+    def _array(self, dtype: type, axes: list[str], path: tuple[Any, ...]) -> np.ndarray:
+        shape = self.sizes.of(path, axes)
         if len(shape) > _MOST_AXES:
             raise BadArgument(f"an array has {len(shape)} axes.", f"At most {_MOST_AXES} can be compiled.")
         if math.prod(shape) > _MOST_ITEMS:
-            raise BadArgument(
-                f"an array with {len(shape)} axes of size {self.size} is too large.", "Give a smaller --size."
-            )
+            raise BadArgument(f"an array of shape {shape} is too large.", "Give a smaller --size.")
         made = np.ones(shape, dtype) if self.fill is None else self.fill(shape, dtype)
         if not axes or axes[-1] == "::1":
             return made
@@ -166,5 +171,6 @@ def _axis(axis: ast.expr, node: ast.expr) -> str:
 def _refusal(node: ast.expr) -> BadArgument:
     return BadArgument(
         f"'{printable(ast.unparse(node))}' is not a type.",
-        "Types are f8, f4, i8, i4, b1, c16, c8, with [:] for each axis ([::1] where it is dense), and Python literals.",
+        "Types are f8 or float64, f4, i8, i4, b1, c16 and so on, with [:] for each axis ([::1] where it is dense), and "
+        "Python literals.",
     )

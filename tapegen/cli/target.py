@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from tapegen.api import Differentiable, differentiable
 from tapegen.cli.signature import Signature
@@ -31,10 +31,27 @@ def load_functions(target: str, wrt: str | None = None) -> list[Differentiable]:
     path_text, separator, name = target.rpartition("::")
     path = Path(path_text if separator else target)
     if not is_file(path):
-        raise BadArgument(f"'{printable(target)}' does not name a function in a file.", "Write FILE.py::FUNCTION.")
+        _refuse_path(target, path_text if separator else target, separator)
     module = load_module(path)
     found = [_attribute(module, path, name)] if separator else _with_signatures(module, path)
     return [_differentiable(function, wrt) for function in found]
+
+
+def _refuse_path(target: str, path: str, separator: str) -> NoReturn:
+    """Refuse a target without a file."""
+    if not path:
+        raise BadArgument(f"'{printable(target)}' names no file.", f"Write FILE.py{printable(target)}.")
+    if not separator and not path.endswith(".py"):
+        raise BadArgument(
+            f"'{printable(target)}' is no file; a function is named with its file.",
+            f"Write FILE.py::{printable(target)}." if path.isidentifier() else "Write FILE.py::FUNCTION.",
+        )
+    raise BadArgument(
+        f"there is no file '{printable(path)}' in {printable(str(Path.cwd()))}."
+        if not Path(path).is_absolute()
+        else f"there is no file '{printable(path)}'.",
+        "Write FILE.py::FUNCTION with the path of a file.",
+    )
 
 
 def is_file(path: Path) -> bool:
@@ -48,7 +65,12 @@ def is_file(path: Path) -> bool:
 def load_function(target: str, wrt: str | None = None) -> Differentiable:
     """The one function that `FILE::FUNCTION` names."""
     if "::" not in target:
-        raise BadArgument(f"'{printable(target)}' does not name a function in a file.", "Write FILE.py::FUNCTION.")
+        if not is_file(Path(target)):
+            _refuse_path(target, target, "")
+        raise BadArgument(
+            f"'{printable(target)}' is a file, and which function of it is meant is missing.",
+            f"Write {printable(target)}::FUNCTION.",
+        )
     (function,) = load_functions(target, wrt)
     return function
 

@@ -50,7 +50,8 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write, print or compare."""
-    text = module_text(list(wanted(options)), readable=options.readable)
+    found = list(wanted(options))
+    text = module_text(found, readable=options.readable)
     if options.output is None:
         if options.check:
             raise BadArgument("--check needs the file to compare.", "Name it: -o FILE.")
@@ -65,6 +66,8 @@ def run(options: argparse.Namespace) -> int:
             f"{printable(str(path))} exists, and tapegen did not write it.", "Give another file, or remove it first."
         )
     replace_file(path, text)
+    for each in found:
+        print(f"{printable(str(path))}: {', '.join(each.modes)} of {name_of(each.function)}({each.signature})")
     return 0
 
 
