@@ -13,14 +13,25 @@ from tapegen.pipeline.options import Options
 DOCS = Path(__file__).parents[2] / "docs"
 
 
+def _blocks(page: Path) -> list[tuple[str, str]]:
+    """What stands behind the opening fence of each block, and the block."""
+    return re.findall(r"^```(\w[^\n]*)\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
+
 def python_of(page: Path) -> str:
     """The Python of a page, as one module: later blocks go on where earlier ones ended."""
-    return "\n".join(re.findall(r"^```python[^\n]*\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL))
+    return "\n".join(text for language, text in _blocks(page) if language.startswith("python"))
 
 
-def promised(source: str) -> list[str]:
-    """What the page says is printed: comments behind `print(...)`, and lines of comments that begin with `prints`."""
-    return re.findall(r"(?:^ *print\(.*\)  # |^ *# prints )(.*)$", source, re.MULTILINE)
+def promised(page: Path) -> list[str]:
+    """What the page says is printed: `print(...)  # this`, `# prints this`, and blocks with `title="prints"`."""
+    lines: list[str] = []
+    for language, text in _blocks(page):
+        if language.startswith("python"):
+            lines += re.findall(r"(?:^ *print\(.*\)  # |^ *# prints )(.*)$", text, re.MULTILINE)
+        elif 'title="prints"' in language:
+            lines += text.splitlines()
+    return [line for line in lines if line.strip()]
 
 
 def run(source: str, path: Path) -> None:

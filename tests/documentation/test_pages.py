@@ -5,7 +5,10 @@ Their Python runs without machine code here; `python -m pytest -m whole tests/do
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,10 +54,28 @@ def test_what_the_page_shows_is_what_happens(
     if not compiled:
         without_compiling(monkeypatch)
     monkeypatch.chdir(tmp_path)
-    source = python_of(DOCS / page)
-    run(source, tmp_path / f"{Path(page).stem}_page.py")
-    if lines := promised(source):
-        assert capsys.readouterr().out.splitlines() == lines
+    run(python_of(DOCS / page), tmp_path / f"{Path(page).stem}_page.py")
+    if lines := promised(DOCS / page):
+        assert [line for line in capsys.readouterr().out.splitlines() if line.strip()] == lines
+
+
+def test_programs_in_c_are_built_and_run(tmp_path: Path) -> None:
+    printed = []
+    environment = {**os.environ, "PYTHONPATH": str(DOCS.parent), "TAPEGEN_CACHE": "0"}
+    text = (DOCS / "howto" / "c_programs.md").read_text(encoding="utf-8")
+    for language, block in re.findall(r"^```(\w[^\n]*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        title = language.partition('title="')[2].rstrip('"')
+        if title == "output":
+            assert printed.pop() == block
+        elif title.startswith("part of "):
+            assert block in (tmp_path / title.removeprefix("part of ")).read_text(encoding="utf-8")
+        elif title:
+            (tmp_path / title).write_text(block, encoding="utf-8")
+        for line in block.splitlines() if language == "sh" else []:
+            command = re.sub(r"^python ", f"{sys.executable} ", line)
+            done = subprocess.run(command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True)
+            assert (done.returncode, done.stderr) == (0, ""), line
+            printed.append(done.stdout)
 
 
 def test_pages_that_are_tested_elsewhere() -> None:
