@@ -175,7 +175,13 @@ class Differentiable(Generic[P, R]):
 
     @marks("grad", PIPELINE)
     def grad(self, *args: P.args, **kwargs: P.kwargs) -> Any:
-        """The gradient alone; with `has_aux`, `(gradient, aux)`."""
+        """The gradient.
+
+        Returns
+        -------
+        object
+            In the structure of `wrt`; with `has_aux`, `(gradient, aux)`.
+        """
         try:
             found = self._inline_cache.again("joint", args, (), kwargs)
             if found is None:
@@ -278,7 +284,14 @@ class Differentiable(Generic[P, R]):
 
     @hides_frames
     def inspect(self, *args: P.args, **kwargs: P.kwargs) -> Inspection:
-        """The generated programs for arguments of these types; the function does not run."""
+        """The generated programs for arguments of these types; the function does not run.
+
+        Returns
+        -------
+        Inspection
+            The texts `.primal`, `.forward`, `.backward`, `.joint` (both sweeps), `.compiled` (for numba)
+            and `.tangent` (forward mode); `.stages`, the program after each pass; `.report`, what is recorded and why.
+        """
         call = self._specialise(args, kwargs)
         return inspected(call.program, call.leaves())
 
@@ -358,7 +371,18 @@ class Differentiable(Generic[P, R]):
     def with_options(self, *, wrt: Wrt = ..., **changes: Unpack[Keywords]) -> Self: ...
     @hides_frames
     def with_options(self, **changes: Any) -> Any:
-        """The same function with other options: each time the same object."""
+        """The same function with other options.
+
+        Parameters
+        ----------
+        **changes
+            Options of `differentiable`.
+
+        Returns
+        -------
+        Differentiable
+            The same object for the same options.
+        """
         refuse_keywords("with_options", {key: value for key, value in changes.items() if key != "wrt"})
         options = replace(self.options, **changes)
         found = self._variants.get(options)
