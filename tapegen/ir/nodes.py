@@ -147,6 +147,9 @@ class Call(Remembered):
 
     def __hash__(self) -> int:
         if self.hashed is None:
+            for arg in self.args:
+                if type(arg) is Call:  # the tuple would hash it from C, whose recursion limit is 1500 in Python 3.12
+                    arg.__hash__()
             self.hashed = hash((self.func, self.args, self.kwargs))  # type: ignore[misc]
         return self.hashed
 
