@@ -62,6 +62,11 @@ def scale_gradient(x: Value, factor: float) -> Value:
     -------
     object
         The value; arrays are copied.
+
+    Examples
+    --------
+    >>> tg.grad(lambda x: tg.scale_gradient(x, -1.0) ** 2, backend="python")(3.0)
+    -6.0
     """
     if isinstance(factor, str | tuple | list | dict | None):
         raise TypeError(f"the factor of a gradient is a number, not {factor!r}")
@@ -84,6 +89,11 @@ def clip_gradient(x: Value, low: float, high: float) -> Value:
     -------
     object
         The value; arrays are copied.
+
+    Examples
+    --------
+    >>> tg.grad(lambda x: tg.clip_gradient(x, -1.0, 1.0) ** 2, backend="python")(3.0)
+    1.0
     """
     return _same(clip_gradient, x, low, high)
 
