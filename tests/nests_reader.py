@@ -69,7 +69,7 @@ _COMPARE = {
 _UNARY = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Not: operator.not_, ast.Invert: operator.invert}
 _METHODS = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "copy": np.copy, "reshape": np.reshape}
 _METHODS |= {"ravel": np.ravel, "astype": np.astype, "dot": np.dot, "any": np.any, "all": np.all, "std": np.std}
-_GLOBALS = {"np": np, "math": math, "ops": intrinsics}
+_GLOBALS = {"np": np, "math": math, "ops": intrinsics, "warnings": warnings}
 
 
 def type_of(value: Any) -> Type:
@@ -116,7 +116,8 @@ class _Reader:
             exec(ast.unparse(node), _GLOBALS, self.env)
 
     def sample(self, node: ast.expr) -> Any:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             return eval(ast.unparse(node), _GLOBALS, self.env)
 
     def target(self, name: str) -> Var:

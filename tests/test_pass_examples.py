@@ -51,7 +51,7 @@ def printed(function: Function) -> str:
 
 def run(one: Pass[Any], function: Function) -> Function:
     """What a pass makes of a program."""
-    options = {"boundscheck": True, "wide": True, "bailouts": True}
+    options = {"boundscheck": True, "wide": True, "bailouts": True, "messages": True}
     changed: Function = one.run(function, **{name: options[name] for name in one.options})
     return changed
 

@@ -100,8 +100,13 @@ def fstring(*parts: Any) -> str:
     return "".join(str(part) for part in parts)
 
 
+def tell(template: str, *values: Any) -> None:
+    """Write a message (`loops.library.messages`); only compiled code does it so."""
+    raise AssertionError("compiled code writes messages by a call of its own")
+
+
 _LEVELS = ("debug", "info", "warning", "error", "critical", "exception", "log")
-_TELLING = frozenset({print, warnings.warn, *(getattr(logging, name) for name in _LEVELS)})
+_TELLING = frozenset({print, tell, warnings.warn, *(getattr(logging, name) for name in _LEVELS)})
 
 
 def tells(func: Any) -> bool:

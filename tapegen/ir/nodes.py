@@ -480,6 +480,7 @@ class Derivation:
 
     A "jvp" takes the arguments and the tangents of those in `wrt`, and returns the results and the tangents of the
     active ones.  A "vjp" takes the arguments and the cotangents of the active results, and returns those of `wrt`.
+    A "silent" one is the routine without its messages.
     """
 
     routine: Routine

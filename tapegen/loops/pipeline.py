@@ -52,10 +52,10 @@ from tapegen.rules.external_functions import matrices, numbers
 __all__ = ["PASSES", "NoCompiledForm", "lower_to_loops"]
 
 PASSES: tuple[Pass[Function], ...] = (
-    Pass("insert_bailouts", insert_bailouts, "messages that Python must write: it runs instead", False, ("bailouts",)),
+    Pass("insert_bailouts", insert_bailouts, "messages that need Python: it runs instead", False, ("bailouts",)),
     Pass("inline_templates", inline_templates, "functions that compiled code cannot call, as their templates", False),
     Pass("insert_overflow_checks", insert_overflow_checks, "Python integers must not wrap around", False, ("wide",)),
-    Pass("scalarize", scalarize, "array statements as loop nests", False, ("boundscheck",)),
+    Pass("scalarize", scalarize, "array statements as loop nests", False, ("boundscheck", "messages")),
     Pass("eliminate_dead_stores", eliminate_dead_stores, "what nothing reads is not computed"),
     Pass("split_live_ranges", split_live_ranges, "a name for each life of an array, which fusion can tell apart"),
     Pass("reduce_recurrence_height", reduce_recurrence_height, "shorter chains of operations between iterations"),
@@ -91,6 +91,7 @@ def lower_to_loops(
     boundscheck: bool = True,
     wide: bool = False,
     bailouts: bool = False,
+    messages: bool = False,
     watch: Callable[[str, Function], None] | None = None,
 ) -> Function:
     """The same program without array expressions.
@@ -107,6 +108,8 @@ def lower_to_loops(
         Whether integer arguments may have more than `integer_overflow.ARGUMENT_BITS` bits.
     bailouts : bool
         Whether Python runs in place of compiled code that bails out.
+    messages : bool
+        Whether there is a Python that writes messages for compiled code.
     watch : callable, optional
         Called with the program after each pass.
 
@@ -121,7 +124,7 @@ def lower_to_loops(
         If a call is neither lowered nor supported by numba.
     """
     _enter_external_functions()
-    return run_passes(PASSES, function, watch, boundscheck=boundscheck, wide=wide, bailouts=bailouts)
+    return run_passes(PASSES, function, watch, boundscheck=boundscheck, wide=wide, bailouts=bailouts, messages=messages)
 
 
 def _enter_external_functions() -> None:

@@ -34,6 +34,7 @@ from tapegen.transform.autodiff.reverse import Sweeps, reverse
 from tapegen.transform.autodiff.selection_loops import selections
 from tapegen.transform.autodiff.shadow_memory import mirror
 from tapegen.transform.autodiff.vector_forward import Several, several
+from tapegen.transform.messages import without_messages
 from tapegen.transform.recording.assemble import (
     doc_of,
     joint_form,
@@ -77,6 +78,7 @@ def _derived(routine: Routine, user_names: Set[str]) -> Function:
     wrt = tuple(param for param, wanted in zip(base.params, source.wrt, strict=True) if wanted)
     if source.kind == "jvp":
         return replace(derive_forward(base, wrt, source.active, user_names), name=routine.name)
+    base = without_messages(base)  # the forward sweep of the caller has written them
     stages = derive_reverse(base, wrt, source.active, user_names)
     *body, last = stages.joint.body
     assert isinstance(last, Return)

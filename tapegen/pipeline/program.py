@@ -80,6 +80,7 @@ from tapegen.pipeline.derivation import Derivation, Stages
 from tapegen.pipeline.fault_boundary import Boundary, Subject, frames_of_tapegen, internal_error
 from tapegen.pipeline.options import Options
 from tapegen.pipeline.stages import LOOP_STAGES
+from tapegen.transform.messages import has_messages
 from tapegen.transform.simplify.real_domain import TURNS_COMPLEX, meets_complex_numbers, with_real_values
 
 WIDE = 2**ARGUMENT_BITS
@@ -89,6 +90,8 @@ Form = Literal["primal", "joint", "record", "pullback", "jvp", "tangent"]
 """The programs of one specialization: see `Stages` of `pipeline.derivation`; "jvp" computes values and tangents,
 "tangent" returns tangents without the value."""
 
+
+_WIDE = "{} of large integers"
 
 CALLS: dict[Form, str] = {
     "primal": "f(*args, **kwargs)",
@@ -123,11 +126,19 @@ class Owner(Protocol):
 
 
 class Raised(Exception):
-    """An exception of running generated code, as opposed to one of deriving or building it."""
+    """An exception of running generated code, as opposed to one of deriving or building it.
 
-    def __init__(self, error: Exception) -> None:
+    Attributes
+    ----------
+    error : Exception
+        The exception.
+    interpreted : bool
+        Whether Python ran the code.
+    """
+
+    def __init__(self, error: Exception, *, interpreted: bool) -> None:
         super().__init__(str(error))
-        self.error = error
+        self.error, self.interpreted = error, interpreted
 
 
 @dataclass(slots=True)
@@ -230,6 +241,11 @@ class Program:
     def mutated(self) -> frozenset[str]:
         """Names of the parameters that the program stores into."""
         return self._once("mutated", lambda: effects_of(self.lowered.function).mutated_params)
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether the program prints, logs or warns."""
+        return self._once("has messages", lambda: has_messages(self.lowered.function.body))
 
     @property
     def never_returns(self) -> bool:
@@ -439,6 +455,7 @@ class Program:
                         boundscheck=self.options.boundscheck,
                         wide=wide,
                         bailouts=self.options.backend == "auto",
+                        messages=True,
                         watch=programs.__setitem__,
                     )
                 except NoCompiledForm:
@@ -473,7 +490,10 @@ class Program:
             if not compiled:
                 return {routine: with_real_values(text) for routine, text in found.items()}
             check = self.options.boundscheck
-            return {routine: lower_to_loops(text, boundscheck=check, wide=True) for routine, text in found.items()}
+            return {
+                routine: lower_to_loops(text, boundscheck=check, wide=True, messages=True)
+                for routine, text in found.items()
+            }
 
     def _kept(self, source: PythonSource) -> PythonSource:
         self.parts.sources[source.file_name] = source
@@ -534,7 +554,7 @@ class Program:
         if self.options.backend != "python":
             for value in arguments:
                 wide |= type(value) is int and not -WIDE < value < WIDE
-        key = f"{form} of large integers" if wide else form
+        key = _WIDE.format(form) if wide else form
         return key, self.parts.built.get(key) or self._once(
             key, lambda: self._build(key, form, wide=wide), "compiling", form
         )
@@ -735,8 +755,9 @@ def _place(source: PythonSource, line: int) -> tuple[Span | None, bool]:
 
 def _called(built: Callable[..., Any], arguments: list[Any], *, real: bool) -> tuple[Any, ...]:
     """The results of a built program; none of the `real` ones may have become complex."""
+    interpreted = isinstance(built, FunctionType)
     try:
-        if isinstance(built, FunctionType):
+        if interpreted:
             with np.errstate(all="ignore"):
                 values = built(*arguments)
         else:  # compiled code does not consult NumPy's error handling
@@ -744,13 +765,14 @@ def _called(built: Callable[..., Any], arguments: list[Any], *, real: bool) -> t
     except (TapegenError, CacheWarning, Deferred, HandOver):  # of compiling, at the first call
         raise
     except Exception as error:
-        raise Raised(error) from error
+        raise Raised(error, interpreted=interpreted) from error
     if values is None:  # a function without computed results
         return ()
     values = values if isinstance(values, tuple) else (values,)
     for value in values:
         if real and isinstance(value, complex):
-            raise Raised(ValueError(f"a negative number is raised to a fractional power{TURNS_COMPLEX}"))
+            became = ValueError(f"a negative number is raised to a fractional power{TURNS_COMPLEX}")
+            raise Raised(became, interpreted=interpreted)
     return values
 
 

@@ -3,6 +3,7 @@
 * `tracebacks` - errors show the frames of the user's program only
 * `tangents` - packing and unpacking of tangents
 * `random_state` - states of random generators among the arguments
+* `repeated_messages` - messages of a second run that were seen already
 * `stored_state` - consistency of stores into objects of the caller
 * `program_cache` - bounded cache of programs, least recently used evicted
 * `fast_call` - pre-resolved calls of compiled derivatives

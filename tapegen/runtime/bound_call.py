@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 import linecache
+import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from traceback import clear_frames
 from typing import Any, Protocol
 
 import numpy as np
 
+from tapegen.backend.numba.library import messages
 from tapegen.backend.numba.memory_limit import LIST_FULL, TOO_MUCH
 from tapegen.errors import AliasError, BadArgument, Span, TapegenError, TapeMemoryError, of_program
 from tapegen.frontend.calls.custom_rules import own_rule
@@ -32,6 +35,7 @@ from tapegen.pipeline.program import CALLS, Form, Owner, Program, Raised
 from tapegen.runtime import stored_state
 from tapegen.runtime.fast_call import FastCall, as_type, as_types, gradient_of, result_types, value_of
 from tapegen.runtime.random_state import States, put_back, states_of
+from tapegen.runtime.repeated_messages import seen
 from tapegen.runtime.tangents import argument_at, argument_tangents, as_result, result_tangent
 from tapegen.runtime.tracebacks import hides_frames
 from tapegen.transform.simplify.real_domain import TURNS_COMPLEX
@@ -250,7 +254,7 @@ class BoundCall:
     def _remember(self, form: Form, make: Callable[[], FastCall | None]) -> None:
         """A fast call for later calls, if this one has run compiled code."""
         program = self.program
-        if form not in program.repeated and form in program.parts.built:
+        if form not in program.repeated and form in program.parts.built and not program.has_messages:
             with program.boundary("returning", form):
                 program.repeated[form] = make()
 
@@ -277,39 +281,53 @@ class BoundCall:
             arrays = [leaf for _, leaf in written if isinstance(leaf, np.ndarray)]
         entry = [(leaf, leaf.copy()) for leaf in arrays if leaf.flags.writeable]
         states = states_of(leaves)
+        told: float = messages.count()
         try:
             if len(entry) < len(arrays):  # compiled code does not accept read-only arrays to write into
                 return program.interpret(program.function(form), leaves)
             return program.run(form, leaves, lambda: _restore_arguments(entry, states))
         except Raised as raised:
             error = raised.error
+            told = math.inf if raised.interpreted else messages.count() - told
             _restore_arguments(entry, states)
+            if isinstance(error, RuntimeError) and str(error) == messages.FAILED and (own := messages.failure()):
+                raise of_program(own) from None
+            if isinstance(error, Warning) and program.has_messages:  # filters make it an exception
+                raise of_program(error) from None
             if isinstance(error, MemoryError) and str(error) in (TOO_MUCH, LIST_FULL):
                 raise self._too_much(error, form) from error
             loop = program.loop_of_tape(error, form)
             if loop is not None:  # plain Python does not run: it would go through a loop that is too long
                 raise self._refusal(error, form, loop) from error
             if isinstance(error, MemoryError) and program.function(form).tapes:
-                has_value = self._has_value(leaves)
+                with self._seen(math.inf):
+                    has_value = self._has_value(leaves)
                 _restore_arguments(entry, states)
                 if has_value:
                     raise self._refusal(error, form) from error
             gives_up = isinstance(error, NotImplementedError) and str(error).endswith(GIVES_UP)
             runs_as_python = gives_up or isinstance(error, OverflowError | RecursionError)
             if not gives_up:
-                self._as_python_then_back(error, form)
+                with self._seen(told):
+                    self._as_python_then_back(error, form)
                 _restore_arguments(entry, states)
             if runs_as_python and program.options.backend == "auto":
                 program.warn_uncompiled(program.function(form), str(error), program.place(error)[0])
                 try:
-                    return program.interpret(program.function(form), leaves)
+                    with self._seen(told):
+                        return program.interpret(program.function(form), leaves)
                 except Raised as again:  # tapes hold 64 bits, and the stack is limited
                     error = again.error
                     _restore_arguments(entry, states)
                     if gives_up:
-                        self._as_python_then_back(error, form)
+                        with self._seen(math.inf):
+                            self._as_python_then_back(error, form)
                         _restore_arguments(entry, states)
             raise self._refusal(error, form) from error
+
+    def _seen(self, count: float) -> AbstractContextManager[None]:
+        """Leave out messages that an earlier run of this call has written."""
+        return seen(count) if self.program.has_messages else nullcontext()
 
     def check_stores(self, form: Form) -> None:
         """Refuse a call whose stores into objects of the caller would be inconsistent."""

@@ -254,6 +254,19 @@ def test_messages_appear_once(background: Queue, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out == "step 0\nstep 50000\nstep 100000\nstep 150000\n"
 
 
+def test_messages_before_an_error_appear_once(background: Queue, capsys: pytest.CaptureFixture[str]) -> None:
+    def told(x):
+        print("told", x)
+        if x > 1.0:
+            raise ValueError("too large")
+        return x * x
+
+    f = fresh(told)
+    with pytest.raises(ValueError, match="too large"):
+        f.value_and_grad(2.0)
+    assert capsys.readouterr().out == "told 2.0\n"
+
+
 # ---- precompile ------------------------------------------------------------------------------------------------------
 
 

@@ -41,7 +41,7 @@ from tapegen.backend.background.deferral import compile_in_background
 from tapegen.backend.cache.machine_code import KeptCode
 from tapegen.backend.numba import code_memory, memory_limit, workspaces
 from tapegen.backend.numba.call_resolution import calls_resolved_once
-from tapegen.backend.numba.library import fft, lapack, special_functions
+from tapegen.backend.numba.library import fft, lapack, messages, special_functions
 from tapegen.backend.numba.liveness import fast_liveness
 from tapegen.backend.numba.patches import is_enabled, is_plain, warn_of
 from tapegen.backend.numba.progress import compiling
@@ -191,6 +191,7 @@ def build_numba(
     special_functions.provide()
     lapack.provide()
     fft.provide()
+    messages.provide()
     namespace = _run(source)
     if source.decorator is None:
         options: Any = {"boundscheck": boundscheck is not False, "fastmath": bool(fastmath), "error_model": "numpy"}

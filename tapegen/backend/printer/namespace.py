@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.ir import intrinsics
 from tapegen.rules.external_functions import matrices, numbers
 
 _LIBRARIES = ("numpy", "math", "cmath", "scipy.special", "scipy")
@@ -162,6 +163,8 @@ def _homes(value: object, more: tuple[str, ...]) -> list[str]:
     home = str(getattr(value, "__module__", None) or "").partition("._")[0].removeprefix("_")
     known = home.partition(".")[0] in _KNOWN or home in more
     if isinstance(value, FunctionType) and (value in numbers() or value in matrices()):  # of tapegen itself
+        known = True
+    if value is intrinsics.tell:  # in compiled source
         known = True
     return [*([home] if known else []), "builtins", *_LIBRARIES, *more]
 

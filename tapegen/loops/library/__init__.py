@@ -8,5 +8,6 @@
 * `fft` - Fourier transforms
 * `random` - random draws, bit for bit as NumPy makes them
 * `routine_calls` - calls of the program's own recursive functions
+* `messages` - messages that Python writes for compiled code
 * `bailout` - fallback from compiled code to Python
 """

@@ -1,27 +1,26 @@
 """Bailouts: a branch that only Python can execute raises in compiled code, and Python runs the call instead.
 
-Legal where there is Python to run instead, and the program prints nothing else: that would be printed twice.  numba
-does not format scalars, so that without bailouts one `print` in a branch that is never taken would keep the whole
-program uncompiled.
+Legal where there is Python to run instead, and the program prints nothing else: that would be printed twice.  Without
+bailouts one message in a branch that is never taken, of a kind that compiled code cannot hand over
+(`loops.library.messages`), would keep the whole program uncompiled.
 
 Before::
 
     def f(x: "f8[:]"):
         if x[0] > 5.0:
-            print(format(x[0], ".3f"))
+            warnings.warn("large", stacklevel=2)
         return x[0]
 
 After::
 
     def f(x):
         if x[0] > 5.0:
-            raise NotImplementedError("print has no compiled form here")
+            raise NotImplementedError("warnings.warn has no compiled form here")
         return x[0]
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +28,7 @@ from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Assign, Block, Const, Effect, For, Function, If, Raise, Stmt, While
 from tapegen.ir.printer import callable_text
 from tapegen.ir.types import STATIC
+from tapegen.loops.library.messages import is_told
 
 GIVES_UP = " has no compiled form here"
 """The end of the message of the `NotImplementedError`."""
@@ -63,9 +63,7 @@ def _block(block: Block, *, inside: bool) -> Block:
                 out.append(replace(stmt, body=_block(body, inside=True), orelse=_block(orelse, inside=True)))
             case For(body=body) | While(body=body):
                 out.append(replace(stmt, body=_block(body, inside=inside)))
-            case Effect(call) if (
-                inside and intrinsics.tells(call.func) and (call.func is not print or _formats((*out, stmt)))
-            ):
+            case Effect(call) if inside and intrinsics.tells(call.func) and not is_told(call):
                 message = Const(f"{callable_text(call.func)}{GIVES_UP}")
                 texts = [stmt for stmt in out if isinstance(stmt, Assign) and stmt.value.type == STATIC]
                 kept = [stmt for stmt in out if stmt not in texts]
@@ -73,8 +71,3 @@ def _block(block: Block, *, inside: bool) -> Block:
             case _:
                 out.append(stmt)
     return tuple(out)
-
-
-def _formats(stmts: Iterable[Stmt]) -> bool:
-    """Whether scalars are formatted."""
-    return any(format in traversal.calls(stmt) for stmt in stmts)

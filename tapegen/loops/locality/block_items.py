@@ -64,7 +64,7 @@ def _has_effects(expr: Expr | Slice) -> bool:
     return not called.isdisjoint(_EFFECTS) or Routine in map(type, called)
 
 
-_EFFECTS: frozenset[Any] = frozenset({intrinsics.append, intrinsics.set_item, print}) | intrinsics.CHANGING
+_EFFECTS: frozenset[Any] = intrinsics.CHANGING | {intrinsics.append, intrinsics.set_item, intrinsics.tell, print}
 
 
 class BlockPass(ABC):

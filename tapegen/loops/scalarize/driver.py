@@ -30,6 +30,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from tapegen.analysis.memory_access import may_return_argument
+from tapegen.errors import Span
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.affine import Affine, is_int, linear
 from tapegen.ir.nodes import (
@@ -64,6 +65,7 @@ from tapegen.loops.legalize.builder import ElementRule, Loop
 from tapegen.loops.legalize.math_domains import sign_of
 from tapegen.loops.legalize.registry import FILL, LAZY, REWRITE, SEVERAL
 from tapegen.loops.legalize.scalar_ops import OPERATIONS, TOO_LARGE, dtype_of
+from tapegen.loops.library.messages import TEXTS, NotTold, told
 from tapegen.loops.scalarize import concatenation
 from tapegen.loops.scalarize.broadcasting import fit
 from tapegen.loops.scalarize.control_flow import (
@@ -83,7 +85,7 @@ from tapegen.loops.scalarize.reductions import REDUCTIONS, number_into
 from tapegen.loops.scalarize.views import RESHAPES, atomic_index, is_place, native_view, reshaped
 
 
-def scalarize(function: Function, *, boundscheck: bool = True) -> Function:
+def scalarize(function: Function, *, boundscheck: bool = True, messages: bool = False) -> Function:
     """The same program without array statements: loops, operations on scalars, and calls that numba supports.
 
     Raises
@@ -91,15 +93,22 @@ def scalarize(function: Function, *, boundscheck: bool = True) -> Function:
     NoCompiledForm
         If a call is neither lowered nor supported by numba.
     """
-    return Scalarizer(function, boundscheck).run()
+    return Scalarizer(function, boundscheck, messages=messages).run()
 
 
 class Scalarizer(StructuredBuilder):
     """Rewrites one function."""
 
-    def __init__(self, function: Function, boundscheck: bool = True, trials: Trials = "remembered") -> None:
+    def __init__(
+        self,
+        function: Function,
+        boundscheck: bool = True,
+        trials: Trials = "remembered",
+        messages: bool = False,
+    ) -> None:
         super().__init__(function, boundscheck, trials)
         self.function = function
+        self.messages = messages
         self._written = Written(function)
         self._reshapes = Reshapes(function)
         self._recorded = Recorded(function)
@@ -117,7 +126,8 @@ class Scalarizer(StructuredBuilder):
         self.block_of(self.function.body)
         if self.violated:  # results of a trial do not hold where an assumption was violated
             assert self.trials != "none"
-            return Scalarizer(self.function, self.boundscheck, "fresh" if self.trials == "remembered" else "none").run()
+            trials: Trials = "fresh" if self.trials == "remembered" else "none"
+            return Scalarizer(self.function, self.boundscheck, trials, self.messages).run()
         body = without_unused(tuple(self.out), self.optional)
         for var, refusal in self.unsupported_views.items():
             if any(var in traversal.reads(stmt) for stmt in body):
@@ -150,7 +160,7 @@ class Scalarizer(StructuredBuilder):
             case Store():
                 self.store(stmt)
             case Effect(call):
-                self.emit(Effect(opaque(self, printed(self, call)), stmt.origin))
+                self.emit(Effect(opaque(self, self._message(call, stmt.origin)), stmt.origin))
             case If():
                 self.branch(stmt)
             case For():
@@ -177,7 +187,7 @@ class Scalarizer(StructuredBuilder):
         if _is_reduction(value):
             self._assign_reduction(target, value)
             return
-        if isinstance(value, Call) and value.func is intrinsics.fstring:
+        if isinstance(value, Call) and value.func in TEXTS:
             self._assign_text(target, value)
             return
         number = scalar(self, value) if not _is_array(value) else element(self, value)
@@ -194,12 +204,29 @@ class Scalarizer(StructuredBuilder):
             self.facts.define(target, value)
             self._recorded.load(self, target, value)
 
+    def _message(self, call: Call, origin: Span | None) -> Call:
+        """A call for its effect: what only prints or warns is handed to Python, if there is one."""
+        if not intrinsics.tells(call.func) or not self.messages:
+            return printed(self, call)
+        try:
+            return told(call, origin, self.texts.get)
+        except NotTold:
+            raise self.unsupported(call.func) from None
+
     def _assign_text(self, target: Var, value: Call) -> None:
         """A string that is only printed is assembled when it is printed."""
-        parts = tuple(self._now(scalar(self, part)) for part in value.args)
+        text = self._bound_text(value)
         self.forget([target])
-        self.texts[target] = Call(intrinsics.fstring, parts, (), value.type)
+        self.texts[target] = text
         self.unsupported_views[target] = self.unsupported("an f-string")
+
+    def _bound_text(self, value: Call) -> Call:
+        """The string with the present values of its parts."""
+        parts = [
+            self._bound_text(part) if isinstance(part, Call) and part.func in TEXTS else self._now(scalar(self, part))
+            for part in value.args
+        ]
+        return Call(value.func, tuple(parts), (), value.type)
 
     def _now(self, value: Expr) -> Expr:
         """The value in a variable that no later assignment changes."""

@@ -141,6 +141,7 @@ def opaque(w: LoopBuilder, call: Call) -> Call:
 _OPAQUE: frozenset[Any] = frozenset(
     {
         builtins.print,
+        intrinsics.tell,
         builtins.divmod,
         math.frexp,
         builtins.complex,
