@@ -94,6 +94,25 @@ def test_additions_that_nothing_waits_for_have_loops_of_their_own() -> None:
     assert "t_row" in text and text.count("for ") == 3
 
 
+THREE = """
+def f(a, b, c, n):
+    for j in range(1, n - 1):
+        t = 0.25*a[j]
+        u = a[j]*a[j]
+        v = u - t
+        a[j + 1] += t
+        b[j] += t
+        c[j] += u
+        c[j - 1] += v
+    return a
+"""
+
+
+def test_three_numbers_of_a_trip_have_rows() -> None:
+    text = assert_close(THREE, *((R.random(n), R.random(n), R.random(n), n) for n in (20, 7, 2)))
+    assert "t_row" in text and "u_row" in text and "v_row" in text
+
+
 def test_additions_that_others_read_or_that_need_no_numbers_of_a_trip_stay_right() -> None:
     assert_close(STAYS, *((R.random(n), R.random(n), R.random(n), n) for n in (7, 0, 1, 2, 3)))
 

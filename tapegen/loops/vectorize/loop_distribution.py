@@ -62,7 +62,7 @@ from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.iteration_order import Conflicts, IterationOrderPass
 from tapegen.loops.analysis.trip_counts import constant_trip_count
 
-_FEW = 2  # scalars of each iteration that are expanded for the other loops
+_FEW = 3  # scalars of each iteration that are expanded for the other loops
 
 
 _SHORT = 16  # iterations that take no longer than allocating rows for such scalars
