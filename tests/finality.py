@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.analysis.memory_access import expressions, operands, statements, viewed
+from tapegen.analysis.memory_access import expressions, operands, statements
 from tapegen.analysis.polyhedral.array_liveness import ArrayLiveness, final_loads
 from tapegen.ir.nodes import Assign, For, Function, Load, Stmt, Store, Var
 from tapegen.ir.types import Scalar
@@ -51,10 +51,6 @@ def truly_kept_in(trace: Trace, definition: Assign, load: Load) -> bool:
     ]
     kept = [write.trips for write in stored if not is_overwritten(trace, write)]
     return trace.raised is not None or runs <= set(kept)
-
-
-def makes_view(stmt: Stmt) -> bool:
-    return isinstance(stmt, Assign) and viewed(stmt.value) is not None
 
 
 def loads(program: Function) -> Iterator[tuple[Stmt, Var, tuple[Any, ...]]]:

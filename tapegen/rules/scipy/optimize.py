@@ -22,6 +22,16 @@ def vector_of(x0):
     return start
 
 
+def found_by(run, kind, values, slopes, start, options):
+    """What a solver finds, and whether it has converged; `slopes` is the user's Jacobian or gradient, or None."""
+    function, floats, others, _ = closed(values, start)
+    slope, reads = None, ()
+    if slopes is not None:
+        slope, more, rest, _ = closed(slopes, start)
+        reads = stop_gradient(more) + rest
+    return solution(run, kind, function, floats, others, slope, reads, start, options)
+
+
 # ---- vectors ---------------------------------------------------------------------------------------------------------
 
 
@@ -44,12 +54,7 @@ def root(fun, x0, args=(), method="hybr", jac=None, tol=None, callback=None, opt
     def slopes(x):
         return np.asarray(jac(x, *args), dtype=np.float64)
 
-    function, floats, others, _ = closed(values, start)
-    slope, reads = None, ()
-    if jac is not None:
-        slope, more, rest, _ = closed(slopes, start)
-        reads = stop_gradient(more) + rest
-    x, success = solution(find_root, "root", function, floats, others, slope, reads, start, (method, tol))
+    x, success = found_by(find_root, "root", values, None if jac is None else slopes, start, (method, tol))
     return Found(x=x, fun=values(x), success=success)
 
 
@@ -68,19 +73,7 @@ def fixed_point(func, x0, args=(), xtol=1e-08, maxiter=500, method="del2"):
     def values(x):
         return func(x, *args)
 
-    function, floats, others, _ = closed(values, start)
-    x, _ = solution(
-        find_fixed_point,
-        "fixed point",
-        function,
-        floats,
-        others,
-        None,
-        (),
-        start,
-        (xtol, maxiter, method),
-    )
-    return x
+    return found_by(find_fixed_point, "fixed point", values, None, start, (xtol, maxiter, method))[0]
 
 
 def find_minimum(function, slope, start, options):
@@ -124,22 +117,7 @@ def minimize(
     def slopes(x):
         return np.asarray(jac(x, *args), dtype=np.float64)
 
-    function, floats, others, _ = closed(values, start)
-    slope, reads = None, ()
-    if jac is not None:
-        slope, more, rest, _ = closed(slopes, start)
-        reads = stop_gradient(more) + rest
-    x, success = solution(
-        find_minimum,
-        "minimum",
-        function,
-        floats,
-        others,
-        slope,
-        reads,
-        start,
-        (method, tol),
-    )
+    x, success = found_by(find_minimum, "minimum", values, None if jac is None else slopes, start, (method, tol))
     return Found(x=x, fun=values(x), success=success)
 
 
@@ -158,13 +136,7 @@ def number_found(run, kind, func, args, start, options, fprime=None):
     def slopes(x):
         return fprime(x, *args)
 
-    function, floats, others, _ = closed(values, start)
-    slope, reads = None, ()
-    if fprime is not None:
-        slope, more, rest, _ = closed(slopes, start)
-        reads = stop_gradient(more) + rest
-    x, success = solution(run, kind, function, floats, others, slope, reads, start, options)
-    return x, success
+    return found_by(run, kind, values, None if fprime is None else slopes, start, options)
 
 
 def between(find, f, a, b, args, xtol, rtol, maxiter, full_output, disp):
