@@ -3,6 +3,7 @@
 from tapegen import aot, plot
 from tapegen.api import Differentiable, DifferentiableWithAux, differentiable, grad, jvp, value_and_grad, vjp
 from tapegen.backend.numba.workspaces import clear_workspaces
+from tapegen.batching import Batch, batch
 from tapegen.errors import (
     AliasError,
     BadArgument,
@@ -49,6 +50,7 @@ from tapegen.testing import check_grads, check_rule
 __all__ = [
     "AliasError",
     "BadArgument",
+    "Batch",
     "BuildError",
     "CacheWarning",
     "CompileLimit",
@@ -70,6 +72,7 @@ __all__ = [
     "UnsupportedSyntax",
     "Variable",
     "aot",
+    "batch",
     "cast",
     "check_grads",
     "check_rule",

@@ -12,7 +12,7 @@ import numpy as np
 from tapegen.ir.nodes import Function, Var
 
 Func = TypeVar("Func", bound=Callable[..., Any])
-Kind = Literal["grad", "value_and_grad", "vjp", "jvp", "jacobian", "linearize"]
+Kind = Literal["grad", "value_and_grad", "vjp", "jvp", "jacobian", "linearize", "batch"]
 Mode = Literal["forward", "reverse"]
 
 
@@ -48,6 +48,12 @@ class Pipeline(Protocol):
         There is one for each active result by each one of `wrt`.
         """
 
+    def batch(self, function: Function, axes: Sequence[int | None], modules: Mapping[str, str]) -> FunctionType:
+        """Python text that takes the number of instances and the parameters; gives the results of all instances.
+
+        `axes` are those of the instances, None for a parameter that all of them share.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -70,6 +76,9 @@ def marks(kind: Kind, pipeline: Pipeline) -> Callable[[Func], Func]:
 
     A marked method belongs to an object with the attributes `python` (the function) and `options` (with `wrt` and
     `has_aux`); one that makes Jacobians also has a `mode` and says whether the function is `holomorphic`.
+
+    Methods of the kind "batch" belong to an object with a method `of`: it accepts the name of the marked method, and
+    returns an object with the attributes `python`, `axes` and `names` (see `frontend.calls.batches`).
     """
 
     def mark(func: Func) -> Func:

@@ -5,6 +5,7 @@
 * `preparation` - the passes that both modes run first
 * `derivation` - a derivative under construction: every program on the way
 * `compile` - the passes in order
+* `batch_loops` - a program run for each instance of a batch
 * `nested` - derivatives inside differentiated functions
 * `highlight` - syntax highlighting
 * `aligned_sweeps` - forward and backward sweep by statements

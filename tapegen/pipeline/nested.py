@@ -22,6 +22,7 @@ from tapegen.ir.nodes import Call, Comment, Effect, Function, Return, Stmt, Var
 from tapegen.ir.protocols import Kind, Mode, marks
 from tapegen.ir.types import Array, RandomGenerator, Scalar, Type, is_complex
 from tapegen.pipeline import compile
+from tapegen.pipeline.batch_loops import batch_loop
 from tapegen.rules import implicit
 from tapegen.rules.registry import rule_of
 
@@ -99,6 +100,9 @@ class _Pipeline:
             single = [tuple(k == j for k in range(count)) for j in range(count) if active[j]]
             derived = [self.reverse(function, wrt, only, modules) for only in single]
         return self._driver(_Driver(function, wrt, active, several).text(mode, kept), [primal, *derived])
+
+    def batch(self, function: Function, axes: Sequence[int | None], modules: Mapping[str, str]) -> FunctionType:
+        return self._driver(batch_loop(function, axes), [self.primal(function, modules)])
 
     def _built(self, function: Function, modules: Mapping[str, str]) -> FunctionType:
         routines = compile.routines(function, frozenset())

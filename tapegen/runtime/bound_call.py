@@ -18,6 +18,7 @@ from tapegen.backend.numba.memory_limit import LIST_FULL, TOO_MUCH
 from tapegen.errors import AliasError, BadArgument, Span, TapegenError, TapeMemoryError, of_program
 from tapegen.frontend.calls.custom_rules import own_rule
 from tapegen.frontend.mutation import commit
+from tapegen.frontend.source.callables import calls_instead
 from tapegen.frontend.source.parse import span_of_parameter
 from tapegen.frontend.values.pytree import (
     Slot,
@@ -356,9 +357,11 @@ class BoundCall:
         try:
             value = self.owner.python(*self.args, **self.kwargs)
         except Exception as own:
-            line = _user_line(own, self.owner.function)
-            if line is not None:
-                own.add_note(f"in {self.owner.function.__qualname__}, {line}")
+            function = calls_instead(self.owner.function) or self.owner.function
+            line = _user_line(own, function)
+            note = f"in {function.__qualname__}, {line}"
+            if line is not None and note not in getattr(own, "__notes__", ()):  # a call in the loop of a batch has it
+                own.add_note(note)
             of_program(own)
             raise
         if form == "primal" and isinstance(error, ValueError) and str(error).endswith(TURNS_COMPLEX):

@@ -226,7 +226,7 @@ def _jacobian(cx: Context, program: Program, derivative: Derivative, several: bo
     kept += tuple(slots_of(program.changes))
     make = partial(program.pipeline.jacobian, holomorphic=derivative.holomorphic, kept=kept)
     text = make(program.function, wrt, active, cx.modules, derivative.mode)
-    blocks = iter(_written_out(cx, text, [*map(Leaf, program.given)]))
+    blocks = iter(written_out(cx, text, [*map(Leaf, program.given)]))
     others = {k: next(blocks) for k in kept}
     make_changes(cx, program.changes, others.__getitem__)
     rows = {k: {var: next(blocks) for var in wrt} for k, is_active in enumerate(active) if is_active}
@@ -304,7 +304,7 @@ def _pushed(cx: Context, program: Program, tangents: Mapping[int, Any], *, store
             dots[program.wrt[leaf]] = tangent_of(cx, program.wrt[leaf], dot)
     active, wrt = program.active, tuple(dots)
     text = program.pipeline.forward(program.function, wrt, active, cx.modules)
-    values = _written_out(cx, text, [*map(Leaf, program.given), *(dots[var] for var in wrt)])
+    values = written_out(cx, text, [*map(Leaf, program.given), *(dots[var] for var in wrt)])
     count = len(program.values)
     positions = [k for k, is_active in enumerate(active) if is_active]
     found = dict(zip(positions, values[count:], strict=True))
@@ -394,7 +394,7 @@ def _reversed(
     """Inline value and gradient of a program; with `stores`, its side effects are applied."""
     wrt = tuple(program.wrt.values())
     text = program.pipeline.reverse(program.function, wrt, active, cx.modules)
-    values = _written_out(cx, text, [*map(Leaf, program.given), *seeds])
+    values = written_out(cx, text, [*map(Leaf, program.given), *seeds])
     found = dict(zip(wrt, values[len(program.values) :], strict=True))
     if stores:
         make_changes(cx, program.changes, values.__getitem__)
@@ -403,7 +403,7 @@ def _reversed(
     return value, tuple_of(gradients) if several else gradients[0]
 
 
-def _written_out(cx: Context, text: Any, args: list[Any]) -> list[Any]:
+def written_out(cx: Context, text: Any, args: list[Any]) -> list[Any]:
     """Inline a derived text at the call; refusals point at the call."""
     origin, fixed = cx.origin, cx.fixed_origin
     cx.fixed_origin = True

@@ -15,6 +15,7 @@ import gast
 import numpy as np
 
 from tapegen.errors import NotDifferentiable, TapegenError
+from tapegen.frontend.calls.batches import batched_call
 from tapegen.frontend.calls.constructors import construct
 from tapegen.frontend.calls.custom_rules import call_own, own_rule
 from tapegen.frontend.calls.handlers import HANDLERS, METHODS, PASSED_ON, handled
@@ -184,6 +185,8 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     if isinstance(func, Linear):
         return linear_call(cx, func, args, kwargs)
     mark = mark_of(func)
+    if mark is not None and mark.kind == "batch":
+        return batched_call(cx, func, mark, args, kwargs)
     if mark is not None:
         return marked_call(cx, func, mark, args, kwargs)
     if intrinsics.tells(func):

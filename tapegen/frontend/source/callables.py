@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from tapegen.errors import NotDifferentiable, Span
 from tapegen.frontend.source.hints import OF_FUNCTIONS
 from tapegen.frontend.source.synthesize import function_from_text
+from tapegen.ir.names import NameSupply
 from tapegen.ir.protocols import mark_of
 from tapegen.rules.registry import all_rules, rule_of, signature_of
 
@@ -136,6 +137,15 @@ def first_result(func: Any) -> FunctionType:
     function = unwrap(func)[0]
     parameters = list(own_signature(function).parameters.values())
     return _made_for(_forwarding(function.__name__, parameters, "both", function, "[0]"), function)
+
+
+def standing_for(
+    name: str, parameters: Sequence[inspect.Parameter], func: Any, function: FunctionType | None
+) -> FunctionType:
+    """A plain function with these parameters that calls `func` with all of them; errors point at `function`."""
+    callee = NameSupply(parameter.name for parameter in parameters).fresh("function")
+    made = _forwarding(name, list(parameters), callee, func)
+    return made if function is None else _made_for(made, function)
 
 
 def _forwarding(name: str, parameters: list[inspect.Parameter], callee: str, func: Any, part: str = "") -> FunctionType:

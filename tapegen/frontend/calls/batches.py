@@ -1,0 +1,244 @@
+"""Batches: a function that is called for each instance, along an axis of its arguments (`tg.batch`).
+
+The call for one instance is outlined; the pipeline writes a loop around its text, which is inlined at the call.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tapegen.errors import BadArgument, NotDifferentiable
+from tapegen.frontend.calls.nested_derivatives import written_out
+from tapegen.frontend.calls.outline import Derivative, outline_call
+from tapegen.frontend.calls.repack import restored
+from tapegen.frontend.lowering.emit import emit_call
+from tapegen.frontend.values.constant_shapes import extent
+from tapegen.frontend.values.context import Context
+from tapegen.frontend.values.materialize import adopt, export, truth
+from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct
+from tapegen.frontend.values.state import is_number
+from tapegen.ir.nodes import Expr, Var
+from tapegen.ir.protocols import Mark
+from tapegen.ir.types import Array, ListOf, RandomGenerator, Scalar, Type
+
+Axes = Any
+"""An axis, None for what all instances share, or the axes of the parts of an argument in its structure."""
+
+
+class _Omitted(enum.Enum):
+    OMITTED = 0
+
+
+OMITTED: Final = _Omitted.OMITTED
+"""The default of each optional parameter of a batched function: what is not passed has no instances."""
+
+
+def axes_of_parts(axes: Axes, struct: Struct, name: str) -> list[Axes]:
+    """The axes of the parts of a structure."""
+    if isinstance(axes, int | None):
+        return [axes] * len(struct.keys)
+    if isinstance(axes, Mapping) and set(axes) == set(struct.keys):
+        return [axes[key] for key in struct.keys]
+    if not isinstance(axes, Mapping) and len(axes) == len(struct.keys) and struct.kind in ("tuple", "list"):
+        return list(axes)
+    raise BadArgument(
+        f"in_axes is {axes!r} for '{name}', whose parts are {', '.join(map(repr, struct.keys))}.",
+        "Give one axis for all of it, or one for each of its parts.",
+    )
+
+
+def axis_within(axes: Axes, rank: int | None, name: str) -> int:
+    """The axis of an array, counted from 0.  `rank` is None for a number."""
+    if not isinstance(axes, int):
+        raise BadArgument(f"in_axes is {axes!r} for '{name}', which has no parts.", "Give an axis, or None.")
+    if rank is None:
+        raise BadArgument(
+            f"'{name}' is a number, which has no axis {axes}.",
+            "Pass an array of the numbers of all instances, or None for it in in_axes.",
+        )
+    if not -rank <= axes < rank:
+        raise BadArgument(
+            f"'{name}' has {rank} axes, and in_axes says that its instances lie along axis {axes}.",
+            "Give an axis that it has, or None if all instances share it.",
+        )
+    return axes % rank
+
+
+def named_axes(
+    axes: Axes, names: Sequence[str], count: int, keywords: Sequence[str]
+) -> tuple[list[tuple[str, Axes]], dict[str, Axes]]:
+    """Names and axes of the positional arguments of a call, and the axes of its keyword arguments.
+
+    Parameters
+    ----------
+    axes
+        Those of all arguments, or of each one by position.
+    names : sequence of str
+        The parameters that can be passed by position; there may be more arguments (`*args`).
+    count : int
+        How many arguments are passed by position.
+    keywords : sequence of str
+        The names of the others.
+    """
+    named = [names[k] if k < len(names) else f"argument {k}" for k in range(count)]
+    if isinstance(axes, int | None):
+        return [(name, axes) for name in named], dict.fromkeys(keywords, axes)
+    positions = {name: k for k, name in enumerate(names)}
+    needed = max([count, *(positions[name] + 1 for name in keywords if name in positions)])
+    if len(axes) < needed:
+        raise BadArgument(
+            f"in_axes has {len(axes)} entries, and the call {needed} arguments.",
+            "Give one axis for all arguments, or one for each: None for those that all instances share.",
+        )
+    by_name = {name: axes[positions[name]] if name in positions else None for name in keywords}
+    return list(zip(named, axes, strict=False)), by_name
+
+
+def passed(names: Sequence[str], args: Sequence[Any], is_omitted: Callable[[Any], bool]) -> tuple[int, dict[str, Any]]:
+    """How many positional arguments come before the first one that is omitted, and those after it, by name."""
+    count = next((k for k, arg in enumerate(args) if is_omitted(arg)), len(args))
+    return count, {names[k]: args[k] for k in range(count, len(args)) if not is_omitted(args[k])}
+
+
+def batched_call(cx: Context, func: Any, mark: Mark, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A call of a marked method of what `tg.batch` returns."""
+    return batch_call(cx, func.__self__.of(func.__name__), mark, args, kwargs)
+
+
+def batch_call(cx: Context, batched: Any, mark: Mark, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Call a function for each instance; `batched` has the attributes `python`, `axes` and `names`."""
+    count, others = passed(batched.names, args, _is_omitted)
+    args = args[:count]
+    kwargs = others | {name: arg for name, arg in kwargs.items() if not _is_omitted(arg)}
+    instance = _Instance(cx)
+    try:
+        by_position, by_name = named_axes(batched.axes, batched.names, len(args), tuple(kwargs))
+        given = [instance.of(arg, axes, name) for arg, (name, axes) in zip(args, by_position, strict=True)]
+        named = {name: instance.of(arg, by_name[name], name) for name, arg in kwargs.items()}
+        if not instance.arrays:
+            raise BadArgument("no argument has an axis of instances.", "Give in_axes an axis of one argument at least.")
+    except BadArgument as error:
+        raise cx.refusal(BadArgument, error.reason, error.advice) from None
+    program = outline_call(cx, Derivative(mark, StaticValue(batched.python)), given, named, ())
+    if program.changes:
+        raise cx.refusal(
+            NotDifferentiable,
+            "the function of a batch changes a container that all instances share.",
+            "Return what it stores, and take it from the result of the batch.",
+        )
+    if any(not isinstance(value.type, Array | Scalar) for value in program.values):
+        raise cx.refusal(NotDifferentiable, "the function of a batch returns a list that grows.", "Return an array.")
+    count = _count(cx, list(instance.arrays.values()))
+    found = [instance.arrays.get(expr) for expr in program.given]
+    axes = [None if each is None else each.axis for each in found]
+    text = program.pipeline.batch(program.function, axes, cx.modules)
+    leaves = [Leaf(expr if each is None else each.expr) for expr, each in zip(program.given, found, strict=True)]
+    values = written_out(cx, text, [count, *leaves])
+    return restored(cx, _repeated(cx, program.output, count), values.__getitem__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Batched:
+    """An array of the surrounding program, the axis of its instances, and its name for errors."""
+
+    expr: Expr
+    axis: int
+    name: str
+
+
+class _Instance:
+    """The arguments of one instance: variables that stand for its part of the arrays."""
+
+    def __init__(self, cx: Context) -> None:
+        self.cx = cx
+        self.arrays: dict[Expr, _Batched] = {}
+
+    def of(self, value: Any, axes: Axes, name: str) -> Any:
+        """An argument of one instance."""
+        return value if axes is None else adopt(self.cx, self._part(export(self.cx, value), axes, name))
+
+    def _part(self, value: Any, axes: Axes, name: str) -> Any:
+        if axes is None:
+            return value
+        if isinstance(value, Struct):
+            parts = axes_of_parts(axes, value, name)
+            children = [
+                self._part(child, part, f"{name}.{key}")
+                for key, child, part in zip(value.keys, value.children, parts, strict=True)
+            ]
+            return dataclasses.replace(value, children=tuple(children), whole=None)
+        if isinstance(value, StaticValue):
+            constant = value.value
+            if is_number(constant) and not isinstance(constant, bool):
+                axis_within(axes, None, name)
+            return value
+        if not isinstance(value, Leaf) or isinstance(value.type, RandomGenerator):
+            return value
+        if isinstance(value.type, ListOf):
+            raise BadArgument(f"'{name}' is a list that grows, which has no axis {axes}.", "Pass an array.")
+        type_ = value.type
+        axis = axis_within(axes, type_.rank if isinstance(type_, Array) else None, name)
+        assert isinstance(type_, Array)
+        return self._item(self.cx.resolve(value.expr), type_, axis, name)
+
+    def _item(self, array: Expr, type_: Array, axis: int, name: str) -> Leaf:
+        cx = self.cx
+        base = array.name.partition("#")[0] if isinstance(array, Var) else "x"
+        var = cx.new_var(base, _item_type(type_, axis))
+        self.arrays[var] = _Batched(array, axis, name)
+        if isinstance(var.type, Array) and isinstance(array, Var):
+            cx.depends[var] = (array,)  # its extents
+            cx.roots[var] = cx.roots_of(array)
+            if array in cx.shapes:
+                cx.shapes[var] = _without(cx.shapes[array], axis)
+        return Leaf(var)
+
+
+def _item_type(type_: Array, axis: int) -> Type:
+    """The type of `array[i]`, or with `:` in front for axes that come first."""
+    if type_.rank == 1:
+        return Scalar(type_.dtype, python=False)
+    first, last = axis == 0 and type_.layout == "C", axis == type_.rank - 1 and type_.layout == "F"
+    layout = type_.layout if first or last else "A"
+    return Array(type_.dtype, type_.rank - 1, layout, _without(type_.unit, axis) if type_.unit else ())
+
+
+def _without(items: tuple[Any, ...], k: int) -> tuple[Any, ...]:
+    return (*items[:k], *items[k + 1 :])
+
+
+def _is_omitted(value: Any) -> bool:
+    return isinstance(value, StaticValue) and value.value is OMITTED
+
+
+def _count(cx: Context, arrays: Sequence[_Batched]) -> Any:
+    """The number of instances; arrays that disagree raise an error."""
+    first, *others = arrays
+    count = extent(cx, first.expr, first.axis)
+    for other in others:
+        differs = truth(cx, cx.call(cx, StaticValue(operator.ne), (extent(cx, other.expr, other.axis), count), {}))
+        text = f"'{other.name}' along axis {other.axis} has another number of instances than '{first.name}'"
+        if differs is True:
+            cx.raise_(ValueError, text)
+        if differs is not False:
+            cx.raise_if(differs, ValueError, text)
+    return count
+
+
+def _repeated(cx: Context, output: Any, count: Any) -> Any:
+    """A result in which a constant number is an array: one for each instance."""
+    if isinstance(output, Struct):
+        children = tuple(_repeated(cx, child, count) for child in output.children)
+        return dataclasses.replace(output, children=children, whole=None)
+    if isinstance(output, StaticValue) and (is_number(output.value) or isinstance(output.value, np.generic)):
+        return emit_call(cx, np.full, (count, output))
+    return output
+
+
+__all__ = ["OMITTED", "Axes", "axes_of_parts", "axis_within", "batched_call", "named_axes", "passed"]
