@@ -11,6 +11,8 @@ import sys
 import textwrap
 import threading
 import time
+import warnings
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,12 +26,18 @@ from tapegen.backend.background import jobs as jobs_module
 from tapegen.backend.background.jobs import Job, Queue, Request, queue
 from tapegen.backend.cache import machine_code
 from tapegen.backend.printer.source import PythonSource
-from tapegen.errors import BadArgument
+from tapegen.errors import BadArgument, PerformanceWarning
 from tests.oracle import numerical_gradient
+from tests.program_files import Program, collect
+from tests.test_programs import assert_gradient, assert_same
 
 pytestmark = pytest.mark.skipif(availability.processors() < 2, reason="there is one processor")
 
 X = np.linspace(0.1, 1.0, 8)
+
+
+def digest(name: str) -> int:
+    return zlib.crc32(name.encode())
 
 
 def smoothed(x, n):
@@ -144,6 +152,24 @@ def test_errors_are_those_of_the_program(background: Queue) -> None:
         with pytest.raises(IndexError, match="index 7 is out of bounds"):
             f.value_and_grad(np.ones(3), 7)
         f.precompile(np.zeros(3), 1)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in collect() if digest(p.name) % 25 == 0])
+def test_python_and_machine_code_go_together(program: Program, background: Queue) -> None:
+    """A pullback of a forward sweep that Python ran works in machine code as well, and gives the same."""
+    f = tg.differentiable(program.function, wrt=program.wrt, cache=False)
+    value, pullback = f.vjp(*program.args(), **program.kwargs())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PerformanceWarning)
+        f.precompile(*program.args(), modes=("vjp",), **program.kwargs())
+    value_bar = program.value_bar()
+    for _ in range(2):
+        assert_gradient(program, pullback(value_bar))
+        with availability.waiting():
+            assert_gradient(program, pullback(value_bar))
+        again, pullback = f.vjp(*program.args(), **program.kwargs())
+        assert_same(again, value, "the value", rtol=1e-12)
 
 
 # ---- what the helper cannot do ---------------------------------------------------------------------------------------
