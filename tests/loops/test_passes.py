@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import threading
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -265,3 +266,34 @@ def test_names_that_cannot_be_switched_off(name: str, reason: str) -> None:
 def test_a_pass_that_is_no_optimization_runs() -> None:
     function = Function("f", (), ())
     assert run_passes((Pass[Function]("keep_it", lambda f: f, "nothing", False),), function) is function
+
+
+def merged(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> float:
+    a = a * 1.0
+    b = b * 1.0
+    t = b
+    if x[0] > 0.0:
+        t = a
+    for i in range(len(x)):
+        t[i] = x[i] * 2.0
+    s = 0.0
+    for i in range(len(x)):
+        s += a[i + 1] * a[i] * x[i]
+    return s + np.sum(b)
+
+
+def test_a_pullback_knows_which_of_its_arguments_share_memory() -> None:
+    """The cotangents of arrays with two names, made by the forward sweep, have two names, too."""
+    arguments = np.arange(5.0), np.arange(5.0), np.array([1.0, 0.5, 2.0, 1.5])
+    program = tg.differentiable(merged, wrt=(0, 1, 2))._specialise(arguments, {}).program
+    forms: list[Callable[..., Any]] = []
+    for form in ("record", "pullback"):
+        text = program.compiled_text(program.function(form)).text
+        names: dict[str, Any] = {"njit": lambda **options: lambda function: function}
+        exec(text.replace("from numba import njit", ""), names)
+        forms.append(names[f"merged_{form}"])
+    record, pullback = forms
+    _, *kept = record(*(array.copy() for array in arguments))
+    expected = tg.grad(merged, wrt=(0, 1, 2), backend="python")(*arguments)
+    for found, gradient in zip(pullback(*kept, 1.0), expected, strict=True):
+        np.testing.assert_allclose(found, gradient)

@@ -118,5 +118,6 @@ OVERFLOW = likely(
         integer_overflow._Used,
         "_number",
         ("if part.array in self._tapes:", "if False:"),
+        unfound="what the backward sweep reads from a tape as a number, the forward sweep has used as a number",
     ),
 )
