@@ -12,17 +12,26 @@ import pytest
 from tests.grown.checks import FINE, REFUSED, judge
 from tests.random_programs.defects import DEFECTS
 
-STAGES = ("primal", "reverse", "forward")
+STAGES = ("primal", "reverse", "forward", "jacobian")
 PROGRAMS: dict[str, tuple[str, str]] = {
+    "an odd reflection is taken for an even one": (
+        "v=np.array([0.5, 1.5, -0.4])",
+        """w = np.pad(v, 2, mode='reflect', reflect_type='odd')
+    return np.sum(w * w)""",
+    ),
     "the result of einsum without an arrow is in the order of the operands": (
         "m=np.arange(1.0, 17.0).reshape(2, 2, 2, 2) / 7",
         """r = np.einsum('bcca', m)
     return r[0, 1] * 2 + np.sum(r * r)""",
     ),
+    "the one bound of clip is taken for the other": (
+        "v=np.array([0.5, 1.5, -0.4])",
+        "return np.sum(np.clip(v, max=1.0) * 3) + np.sum(np.clip(v, min=0.1) ** 2)",
+    ),
     "the dtype that a ufunc computes in is forgotten": (
         "v=np.array([0.5, 1.5, -0.4])",
         """w = np.multiply(v, v, dtype=np.float32)
-    return np.sum(w), w.dtype == np.float32""",
+    return np.sum(w)""",
     ),
     "a ufunc reduces all axes": (
         "m=np.array([[0.5, 1.5], [0.2, -0.4]])",
@@ -69,6 +78,19 @@ PROGRAMS: dict[str, tuple[str, str]] = {
     b = a
     b *= 2.0
     return a * x + b""",
+    ),
+    "an item that is removed stays": (
+        "v=np.array([1.1, 0.9, 1.2]), d={'n': 1, 'm': 2}",
+        """del d['n']
+    return np.sum(v) * d['m']""",
+    ),
+    "the value is read after the backward sweep has used its name": (
+        "v=np.array([1.1, 0.9, 1.2])",
+        """s = v[0]
+    for k in range(3):
+        s = s * v[k]
+    v[0] = s
+    return s""",
     ),
     "an axis of unknown size is taken not to be one": (
         "m=np.array([[0.5, 0.2, 0.1], [1.5, 0.4, 0.3]])",
@@ -133,6 +155,74 @@ PROGRAMS: dict[str, tuple[str, str]] = {
     for k in range(3):
         l.append(v[0] * k + v[1])
     return np.sum(np.array(l) ** 2) + np.sum(np.array(l)) * v[0]""",
+    ),
+    "a counter that pauses is taken for one that does not": (
+        "v=np.array([1.1, 0.9, 1.2, 0.8])",
+        """s = v[0]
+    c = 0
+    for i in range(len(v)):
+        if v[i] > 1.0:
+            continue
+        c += 1
+        s = np.sin(s) * v[c]
+    return s""",
+    ),
+    "iterations are counted from the loop variable": (
+        "v=np.array([1.1, 0.9, 1.2, 0.8])",
+        """s = v[0]
+    c = 0
+    for i in range(2, 5):
+        s = np.sin(s) * v[c] * i
+        c += 1
+    return s""",
+    ),
+    "an array that is written later is evaluated again": (
+        "v=np.array([1.1, 0.9, 1.2, 0.8])",
+        """w = v * 2.0
+    s = np.sum(np.sin(w))
+    w[0] = s
+    return np.sum(w * v)""",
+    ),
+    "the extent of the wrong axis": (
+        "m=np.array([[1.1, 0.9, 1.2], [0.3, 0.4, 0.5]])",
+        """w = m * 1.0
+    for k in range(2):
+        w = np.concatenate((w, w[:, k:]), axis=1)
+    return np.sum(w * w[0])""",
+    ),
+    "the constant of a bound is not multiplied": (
+        "v=np.array([1.1, 0.9, 1.2]), n=3",
+        """s = v[0]
+    for i in range(n):
+        for j in range(2 * (n - i + 1)):
+            s = np.sin(s) * v[j % 3]
+    return s""",
+    ),
+    "a factor of a bound is forgotten": (
+        "v=np.array([1.1, 0.9, 1.2]), n=3",
+        """s = v[0]
+    for i in range(n):
+        for j in range(2 * i):
+            s = np.sin(s) * v[j % 3]
+    return s""",
+    ),
+    "a loop without a winner is undone for its first iteration": (
+        "v=np.array([2.5, 1.5, 0.4])",
+        """best = -9.0
+    for k in range(3):
+        if v[k] > best:
+            best = v[k]
+    return best * v[1]""",
+    ),
+    "the iteration that wins is that which stays": (
+        "v=np.array([0.5, 1.5, 0.4])",
+        """best = v[2]
+    for k in range(len(v)):
+        if v[k] <= best:
+            best = best
+        else:
+            best = v[k]
+    return best * v[0]""",
     ),
     "a frontier of another shape is tested element by element": (
         "m=np.array([[0.5, 0.0, 1.2], [0.3, 0.7, 0.9]])",
@@ -200,6 +290,17 @@ PROGRAMS: dict[str, tuple[str, str]] = {
     for a in l:
         s += np.sum(a * a)
     return s + np.sum(l[1])""",
+    ),
+    "tangents are not made where a block is left": (
+        "v=np.array([1.1, 0.9, 1.2])",
+        """w = np.zeros(3)
+    s = v[0]
+    for k in range(3):
+        s = s * v[k]
+        if k == 1:
+            break
+        w[k] = s * s
+    return w * s""",
     ),
 }
 """By the name of the defect: the arguments, and the body of the function."""

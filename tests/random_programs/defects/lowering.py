@@ -40,6 +40,7 @@ KEYWORDS = likely(
         "an odd reflection is taken for an even one",
         numpy_variants._pad,
         ('if turned == "even":', "if turned is not None:"),
+        ('if turned == "odd":', "if False:"),
     ),
     handler(
         "nan_to_num without a copy stores nothing",
