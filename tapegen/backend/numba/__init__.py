@@ -10,6 +10,7 @@
 * `register_promotion` - variables as SSA values instead of stack slots
 * `range_loops` - loops over `range(n)` in few instructions
 * `list_operations` - outlined list operations
+* `element_access` - elements and shapes of arrays in few instructions
 * `allocation` - array allocation
 * `alias_scopes` - `alias.scope` and `noalias` metadata
 * `two_tier_optimization` - reduced optimization of long functions

@@ -25,10 +25,12 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.cpu import CPUContext
 from numba.core.typed_passes import NativeLowering, NopythonRewrites, PreLowerStripPhis
 from numba.core.untyped_passes import InlineClosureLikes, IRProcessing, ReconstructSSA
-from numba.np.arrayobj import _call_allocator
+from numba.np.arrayobj import _call_allocator, load_item, store_item
 
+from tapegen.backend.numba import element_access
 from tapegen.backend.numba.alias_scopes import Scopes, alias_groups
 from tapegen.backend.numba.allocation import NewArrays
+from tapegen.backend.numba.element_access import is_accessible, pointer
 from tapegen.backend.numba.list_operations import list_method, new_list
 from tapegen.backend.numba.patches import is_enabled
 from tapegen.backend.numba.range_loops import counted, counter, is_count, is_counter
@@ -145,6 +147,11 @@ class _Lower(RegisterPromotingLower):
                 return counter(self.context, self.builder, self.loadvar(expr.value.name))
             if not begins and type_ == types.range_iter64_type and is_counter(self.func_ir, expr.value):
                 return counted(self.context, self.builder, self.loadvar(expr.value.name))
+        elif expr.op == "getattr" and expr.attr == "shape" and is_enabled("element_access"):
+            type_ = self.typeof(expr.value.name)
+            if type(type_) is types.Array and not isinstance(resty, types.BoundFunction):
+                found = element_access.shape(self.context, self.builder, type_, self.loadvar(expr.value.name))
+                return self.context.cast(self.builder, found, types.UniTuple(types.intp, type_.ndim), resty)
         return super().lower_expr(resty, expr)
 
     def accessed(self, instruction: Any) -> None:
@@ -155,12 +162,34 @@ class _Lower(RegisterPromotingLower):
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
         with self._element(value, signature):
             signature = _from_start(signature) if self.unsigned else signature
-            return super().lower_getitem(resty, expr, value, index, signature)
+            if not self._is_direct(signature):
+                return super().lower_getitem(resty, expr, value, index, signature)
+            place = self._place(value, index, signature)
+            item = load_item(self.context, self.builder, signature.args[0], place)
+            return self.context.cast(self.builder, item, signature.return_type, resty)
 
     def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
         with self._element(target_var, signature):
             signature = _from_start(signature) if self.unsigned else signature
-            return super().lower_setitem(target_var, index_var, value_var, signature)
+            if not self._is_direct(signature):
+                return super().lower_setitem(target_var, index_var, value_var, signature)
+            array, _, type_ = signature.args
+            given = self.loadvar(value_var.name)
+            place = self._place(target_var, index_var, signature)
+            item = self.context.cast(self.builder, given, self.typeof(value_var.name), type_)
+            item = self.context.cast(self.builder, item, type_, array.dtype)
+            return store_item(self.context, self.builder, array, item, place)
+
+    def _is_direct(self, signature: Any) -> bool:
+        array, index, *_ = signature.args
+        return self.unsigned and is_enabled("element_access") and is_accessible(self.context, array, index)
+
+    def _place(self, array: Any, index: Any, signature: Any) -> Any:
+        """The address of an element."""
+        array_type, index_type, *_ = signature.args
+        value = self.context.cast(self.builder, self.loadvar(array.name), self.typeof(array.name), array_type)
+        items = self.context.cast(self.builder, self.loadvar(index.name), self.typeof(index.name), index_type)
+        return pointer(self.context, self.builder, array_type, value, index_type, items)
 
     @contextmanager
     def _element(self, array: Any, signature: Any) -> Iterator[None]:

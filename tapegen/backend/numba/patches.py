@@ -205,6 +205,15 @@ PATCHES = (
         ),
     ),
     Patch(
+        "element_access",
+        "elements and shapes are read from the values of arrays, not from copies of these in memory",
+        (
+            Uses("numba.np.arrayobj:load_item", ("context", "builder", "arrayty", "ptr")),
+            Uses("numba.np.arrayobj:store_item", ("context", "builder", "arrayty", "val", "ptr")),
+            Uses("numba.core.datamodel.models:StructModel.get_field_position", ("self", "field")),
+        ),
+    ),
+    Patch(
         "alias_scopes",
         "LLVM is told which arrays share no memory: vector instructions without run-time overlap tests",
         (
