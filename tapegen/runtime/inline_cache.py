@@ -55,8 +55,9 @@ class InlineCache:
         """
         if kwargs or not self._found or disabled_passes():
             return None
-        given = (*primals, *tangents)
-        count = len(primals)
+        more = self._specializer.defaults(len(self._specializer.bound_args) + len(primals))
+        given = (*primals, *more, *tangents)
+        count = len(primals) + len(more)
         lane = self._found.get(signature_key(given, form, count, generation()))
         if lane is None:
             return None
@@ -73,7 +74,7 @@ class InlineCache:
             dots = tuple([tangent for tangent in dots if tangent is not None])
         found: tuple[Any, ...] | None = repeated.run(values, dots)
         if found is None:
-            return BoundCall(program, self._specializer, args, {}, values).evaluate_slow(form, dots)
+            return BoundCall(program, self._specializer, tuple(primals), {}, values).evaluate_slow(form, dots)
         return found
 
     def use(self, program: Program) -> None:
@@ -84,15 +85,16 @@ class InlineCache:
         """Store an entry for calls with the signature of this one, which has been evaluated."""
         program, bound = call.program, self._specializer.bound_args
         repeated, places = program.repeated.get(form), program.places
+        args = (*call.args, *self._specializer.defaults(len(bound) + len(call.args)))
         if (
             program.disabled
             or repeated is None
             or places is None
             or call.kwargs
-            or places.count != len(bound) + len(call.args)
+            or places.count != len(bound) + len(args)
         ):
             return
-        seen = signature_key((*call.args, *tangents), form, len(call.args), generation())
+        seen = signature_key((*args, *tangents), form, len(args), generation())
         dots = [tangent for tangent in tangents if tangent is not None]
         if seen is None or not repeated.takes(dots):
             return

@@ -31,6 +31,8 @@ def signature_key(args: Iterable[Any], *context: Any) -> tuple[Any, ...] | None:
             seen += (value.dtype, unit, value.flags.num & _SEEN_FLAGS)
         elif kind in _SEEN_KINDS or (kind is int and -(2**63) <= value < 2**63):
             seen.append(kind)
+        elif kind is bool or kind is str:  # known to the program
+            seen += (kind, value)
         else:
             return None
     return tuple(seen)

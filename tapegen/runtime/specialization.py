@@ -153,10 +153,11 @@ class SpecializationCache:
 
     def specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> BoundCall:
         """The program for these arguments, together with them."""
-        seen = None if kwargs or self._plain is None else signature_key(args, generation())
+        whole = (*args, *self.defaults(len(self.bound_args) + len(args)))
+        seen = None if kwargs or self._plain is None else signature_key(whole, generation())
         disabled = disabled_passes()
         if seen is not None:
-            given = (*self.bound_args, *args) if self.bound_args else args
+            given = (*self.bound_args, *whole) if self.bound_args else whole
             for program in self._by_key.of(seen):
                 if (program.options is options or program.options == options) and program.disabled == disabled:
                     values = program.places.values(given)
@@ -165,9 +166,17 @@ class SpecializationCache:
                         return BoundCall(program, self, args, kwargs, values)
         with building:
             found = self._looked_up(args, kwargs, options)
-            if seen is not None and self._is_placed(found.program, len(self.bound_args) + len(args)):
+            if seen is not None and self._is_placed(found.program, len(self.bound_args) + len(whole)):
                 self._by_key.add(seen, found.program)
         return found
+
+    def defaults(self, count: int) -> tuple[Any, ...]:
+        """The defaults of the parameters by position after this many; none if a parameter has no default."""
+        missing = 0 if self._plain is None else len(self._plain[0]) - count
+        if missing <= 0:
+            return ()
+        found = self.function.__defaults__ or ()
+        return found[-missing:] if missing <= len(found) else ()
 
     def _is_placed(self, program: Program, count: int) -> bool:
         """Whether a program reads only arguments that are passed one by one, this many of them."""

@@ -315,6 +315,41 @@ def test_arguments_that_take_the_rest_and_defaults(monkeypatch: pytest.MonkeyPat
     assert func.grad(3.0) == 27.0
 
 
+def chosen(x: Any, squared: bool = True, mode: str = "sum", scale: float = 2.0) -> Any:
+    y = x * x if squared else x
+    return scale * (np.sum(y) if mode == "sum" else np.max(y))
+
+
+def test_options_and_defaults_are_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    gradient = tg.differentiable(chosen, backend="numba", cache=False)
+    x = np.array([1.0, 3.0])
+    calls = [(x,), (x, True), (x, 1), (x, False), (x, True, "max"), (x, False, "max"), (x, False, "sum", 3.0)]
+    first = [gradient.value_and_grad(*args) for args in calls]
+    assert [float(value) for value, _ in first] == [chosen(*args) for args in calls]
+    answered = noting(FastCall, monkeypatch)
+    for _ in range(2):
+        for args, (value, wanted) in zip(calls, first, strict=True):
+            again, found = gradient.value_and_grad(*args)
+            assert again == value
+            assert np.array_equal(found, wanted)
+    assert answered == [True] * 2 * len(calls)
+    _, tangent = gradient.jvp((x,), (np.ones(2),))
+    assert tangent == gradient.jvp((x,), (np.ones(2),))[1] == 2.0 * 2.0 * x.sum()
+
+
+def test_defaults_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    gradient = tg.grad(chosen, backend="numba", cache=False)
+    x = np.array([1.0, 3.0])
+    before = gradient(x)
+    monkeypatch.setattr(chosen, "__defaults__", (True, "max", 2.0))
+    assert gradient(x).tolist() == [0.0, 12.0]
+    monkeypatch.setattr(chosen, "__defaults__", (True, "sum", 1.0))
+    assert np.array_equal(gradient(x), before / 2.0)
+    monkeypatch.setattr(chosen, "__defaults__", (True,))
+    with pytest.raises(TypeError, match="squared"):
+        gradient(x)
+
+
 def test_the_text_is_that_of_the_last_call() -> None:
     func = tg.differentiable(lambda x, y: x * x * y, wrt=0, cache=False)
     for _ in range(3):
