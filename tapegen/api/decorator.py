@@ -29,6 +29,7 @@ from tapegen.backend.numba.progress import series
 from tapegen.errors import BadArgument
 from tapegen.frontend.source.callables import unwrap
 from tapegen.frontend.source.pickling import Texts, keep_texts, texts_of
+from tapegen.frontend.values.foreign import holds_foreign
 from tapegen.ir.keywords import AllKeywords, Backend, Keywords, refuse_keywords
 from tapegen.ir.protocols import marks, recorder_of
 from tapegen.pipeline.debug_nans import watching
@@ -139,7 +140,7 @@ class Differentiable(Generic[P, R]):
             recorder = recorder_of(args, kwargs)
             if recorder is not None:
                 return recorder(self, args, kwargs)
-            if self.options.backend == "python" and not watching():
+            if self.options.backend == "python" and not watching() and not holds_foreign((args, kwargs)):
                 return self.python(*args, **kwargs)
             return self._answer("primal", args, kwargs)[0]
         except BaseException as error:

@@ -116,6 +116,7 @@ _AWAITED = {
         "tapegen.rules.linalg.scipy_matrix_functions",
         "tapegen.rules.linalg.scipy_special_matrices",
     ),
+    "scipy.sparse": ("tapegen.rules.linalg.scipy_sparse",),
     "scipy.integrate": ("tapegen.rules.scipy.quadrature", "tapegen.rules.scipy.ode"),
     "scipy.fft": (
         "tapegen.rules.signal.scipy_dct",

@@ -20,10 +20,12 @@ from tapegen.frontend.calls.custom_rules import own_rule
 from tapegen.frontend.mutation import commit
 from tapegen.frontend.source.callables import calls_instead
 from tapegen.frontend.source.parse import span_of_parameter
+from tapegen.frontend.values.foreign import described, with_labels, with_numpy
 from tapegen.frontend.values.pytree import (
     Slot,
     StaticValue,
     children_of,
+    is_foreign,
 )
 from tapegen.ir import traversal
 from tapegen.ir.nodes import Var
@@ -79,6 +81,8 @@ class BoundCall:
         The flat arguments of the generated functions.
     owns_copies : bool
         Whether these are copies, which no call may write into.
+    given : tuple, optional
+        The arguments before those of other libraries became NumPy arrays.
     """
 
     program: Program
@@ -87,6 +91,7 @@ class BoundCall:
     kwargs: dict[str, Any]
     values: Sequence[Any]
     owns_copies: bool = False
+    given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
 
     def kept(self, wrt: tuple[int, ...]) -> BoundCall:
         """This call with copies of all that it reads, differentiated with respect to other arguments."""
@@ -103,7 +108,9 @@ class BoundCall:
         """
         known = None if self.owns_copies else self.program.repeated.get(form)
         found = known.run(self.values, tangents) if known is not None and known.takes(tangents) else None
-        return self.evaluate_slow(form, tangents) if found is None else found
+        if found is None:
+            found = self.evaluate_slow(form, tangents)
+        return found if form != "joint" or self.given is None else (found[0], self._with_labels(found[1]))
 
     def evaluate_slow(self, form: Form, tangents: Sequence[Any] = ()) -> tuple[Any, ...]:
         """Slow path of `evaluate`, where compiled code alone does not suffice."""
@@ -200,7 +207,7 @@ class BoundCall:
         @hides_frames
         def pullback(value_bar: Any) -> Any:
             """Cotangents of the arguments of `wrt` for cotangents of the value."""
-            seeds = self._seeds(value, value_bar, outline.seeds)
+            seeds = self._seeds(value, with_numpy(value_bar, "the cotangent"), outline.seeds)
             # a pullback removes values from the end of its lists; the next call must find them again
             again = [list(item) if isinstance(item, list) else item for item in kept]
             try:
@@ -208,7 +215,7 @@ class BoundCall:
             except Raised as raised:
                 raise self._refusal(raised.error, "pullback") from raised.error
             self._check_shapes(gradients, shapes)
-            return self._gradient(gradients, "pullback")
+            return self._with_labels(self._gradient(gradients, "pullback"))
 
         return value, pullback, *aux
 
@@ -464,6 +471,40 @@ class BoundCall:
     def _parameter(self, name: str) -> Span | None:
         """The user's location of an argument of this name."""
         return span_of_parameter(self.owner.function, name) or self.program.lowered.function.origin
+
+    # ---- arrays of other libraries -----------------------------------------------------------------------------------
+
+    def note_given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Note the arguments before some became NumPy arrays, which the program must not store into."""
+        self.given = args, kwargs
+        before, now = self.owner.bind(args, kwargs), self._arguments()
+        for param in self.program.lowered.params:
+            if param.getter is not None or param.var.name not in self.program.mutated:
+                continue
+            first, last = before[param.argument], now[param.argument]
+            if first is not last:
+                what = described(first) if is_foreign(first) else "made of arrays of other libraries"
+                raise BadArgument(
+                    f"'{param.argument}' is stored into, and it is {what}, which would not see that.",
+                    "Pass NumPy arrays.",
+                    self._parameter(param.argument),
+                )
+        if self.program.lowered.mutations:
+            raise BadArgument(
+                "the function stores into objects of its caller, and some arguments hold arrays of other libraries.",
+                "Pass NumPy arrays.",
+                self.program.lowered.function.origin,
+            )
+
+    def _with_labels(self, gradient: Any) -> Any:
+        """A gradient with the labels of the arguments that have some."""
+        if self.given is None:
+            return gradient
+        arguments = self.owner.bind(*self.given)
+        parts = [argument_at(arguments, name) for name in self.program.wrt_names]
+        if isinstance(self.program.options.wrt, int | str):
+            return with_labels(parts[0], gradient)
+        return tuple(map(with_labels, parts, gradient))
 
     # ---- results -----------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from tapegen.frontend.lower import Lowered, lower_function
 from tapegen.frontend.mutation.caller_objects import OtherForm
 from tapegen.frontend.source.callables import calling, own_signature, unwrap
 from tapegen.frontend.source.parse import span_of_definition, span_of_parameter
+from tapegen.frontend.values.foreign import holds_foreign, with_numpy
 from tapegen.frontend.values.pytree import (
     Abstract,
     Leaf,
@@ -165,7 +166,11 @@ class SpecializationCache:
                         program.last_used = monotonic()
                         return BoundCall(program, self, args, kwargs, values)
         with building:
+            passed = args, kwargs
+            args, kwargs = self.with_numpy(args, kwargs)
             found = self._looked_up(args, kwargs, options)
+            if args is not passed[0] or kwargs is not passed[1]:
+                found.note_given(*passed)
             if seen is not None and self._is_placed(found.program, len(self.bound_args) + len(whole)):
                 self._by_key.add(seen, found.program)
         return found
@@ -177,6 +182,21 @@ class SpecializationCache:
             return ()
         found = self.function.__defaults__ or ()
         return found[-missing:] if missing <= len(found) else ()
+
+    def with_numpy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call with NumPy arrays for those of other libraries; the same objects without any."""
+        if not holds_foreign(args) and not holds_foreign(kwargs):
+            return args, kwargs
+        names = [*self.free_names()[: len(args)], *(f"args[{k}]" for k in range(len(args)))]
+        try:
+            converted = tuple([with_numpy(value, name) for value, name in zip(args, names)])
+            named = {name: with_numpy(value, name) for name, value in kwargs.items()}
+        except BadArgument as refusal:
+            parameters = self.signature.parameters
+            places = (span_of_parameter(self.function, name) for name in parameters if f"'{name}" in refusal.reason)
+            refusal.span = next(places, None)
+            raise
+        return converted, named
 
     def _is_placed(self, program: Program, count: int) -> bool:
         """Whether a program reads only arguments that are passed one by one, this many of them."""

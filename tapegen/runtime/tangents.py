@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import BadArgument
-from tapegen.frontend.values.pytree import Abstract, Leaf, Slot, StaticValue, Struct, children_of, rebuild
+from tapegen.frontend.values.foreign import as_numpy
+from tapegen.frontend.values.pytree import Abstract, Leaf, Slot, StaticValue, Struct, children_of, is_foreign, rebuild
 from tapegen.ir.types import Array, ListOf, is_floating, python_class
 
 
@@ -61,7 +62,7 @@ def argument_tangents(
 
 
 def _as_leaf(name: str, value: Any, tangent: Any, *, copied: bool) -> Any:
-    given = np.asarray(tangent)
+    given = as_numpy(tangent, f"the tangent of {name}") if is_foreign(tangent) else np.asarray(tangent)
     kinds = "cfiub" if np.iscomplexobj(value) else "fiub"
     if given.dtype.kind not in kinds or given.shape != np.shape(value):
         found = f"has shape {given.shape}" if given.dtype.kind in kinds else f"is {tangent!r}"

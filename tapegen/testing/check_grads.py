@@ -10,6 +10,7 @@ from typing import Any, Unpack
 from tapegen import api
 from tapegen.errors import BadArgument
 from tapegen.frontend.source.synthesize import function_from_text
+from tapegen.frontend.values.foreign import with_numpy
 from tapegen.frontend.values.pytree import flatten
 from tapegen.ir.keywords import AllKeywords, refuse_keywords
 from tapegen.runtime.tracebacks import hides_frames
@@ -70,6 +71,7 @@ def check_grads(
         raise BadArgument(f"modes={modes!r} are unknown.", 'Use "forward", "reverse", or both.')
     if order < 1:
         raise BadArgument(f"order={order} checks nothing.", "Ask for order 1 or more.")
+    args = tuple(with_numpy(arg, f"args[{k}]") for k, arg in enumerate(args))
     function = checked(func, args, wrt, options)
     if any(is_single(leaf) for arg in args for leaf in flatten(arg)):
         rtol = max(rtol, FLOAT32_TOLERANCE)

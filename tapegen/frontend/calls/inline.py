@@ -12,7 +12,14 @@ from typing import Any
 import gast
 import numpy as np
 
-from tapegen.errors import CompileLimit, NotDifferentiable, SourceUnavailable, TapegenError, UnsupportedSyntax
+from tapegen.errors import (
+    CompileLimit,
+    InternalError,
+    NotDifferentiable,
+    SourceUnavailable,
+    TapegenError,
+    UnsupportedSyntax,
+)
 from tapegen.frontend.calls.opaque_calls import call_opaque
 from tapegen.frontend.calls.recursion import call_routine
 from tapegen.frontend.expressions.expressions import enter, put_name
@@ -90,14 +97,20 @@ def _written_out(cx: Context, func: FunctionType, args: Sequence[Any], kwargs: M
             raise cx.refusal(type(error), error.reason, error.advice) from None
         if is_of_python(func):
             raise _refused_inside(cx, func, error) from None
+        if _is_of_another_library(cx, func):
+            raise _refused_in_library(cx, func, error) from None
         raise
     values = bind(cx, frame.parsed.signature, func, args, kwargs)
-    if not is_of_python(func):
-        return _inline(cx, frame, func, values)
     try:
         return _inline(cx, frame, func, values)
+    except InternalError:
+        raise
     except TapegenError as error:
-        raise _refused_inside(cx, func, error) from None
+        if is_of_python(func):
+            raise _refused_inside(cx, func, error) from None
+        if _is_of_another_library(cx, func) and error.span is not None and _INSTALLED in error.span.file:
+            raise _refused_in_library(cx, func, error) from None
+        raise
 
 
 def inline_manager(cx: Context, func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -110,6 +123,26 @@ def is_of_python(func: FunctionType) -> bool:
     """Whether a function belongs to Python's own library, so that errors do not point into it."""
     module = func.__module__ or ""  # functions made by exec with its own globals have no module
     return module.partition(".")[0] in sys.stdlib_module_names and module != "__main__"
+
+
+_INSTALLED = "-packages"
+"""Part of the name of each file of an installed library."""
+
+
+def _is_of_another_library(cx: Context, func: FunctionType) -> bool:
+    """Whether a function belongs to an installed library, and the one that calls it does not."""
+    library = (func.__module__ or "").partition(".")[0]
+    caller = (cx.frame.parsed.func.__module__ or "").partition(".")[0]
+    return _INSTALLED in func.__code__.co_filename and library != caller
+
+
+def _refused_in_library(cx: Context, func: FunctionType, error: TapegenError) -> TapegenError:
+    """A refusal inside another library, whose source is not the user's to change, reported at its call."""
+    return cx.refusal(
+        type(error),
+        f"'{func.__module__}.{func.__qualname__}' cannot be followed: {error.reason}",
+        "Call it outside of the differentiated function and pass what it returns, or give it a rule (tg.pullback).",
+    )
 
 
 def _refused_inside(cx: Context, func: FunctionType, error: TapegenError) -> TapegenError:

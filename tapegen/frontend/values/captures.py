@@ -15,7 +15,16 @@ from tapegen.errors import BadArgument, NotDifferentiable
 from tapegen.frontend.source.parse import MISSING
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.library_objects import is_function_of_library
-from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct, children_of, leaf_type, snapshot, tuple_of
+from tapegen.frontend.values.pytree import (
+    Leaf,
+    StaticValue,
+    Struct,
+    children_of,
+    leaf_type,
+    refuse_foreign,
+    snapshot,
+    tuple_of,
+)
 from tapegen.frontend.values.state import ABSENT, Captured, Maybe, Poison
 from tapegen.ir.names import identifier
 from tapegen.ir.protocols import is_opaque, recorder_of
@@ -73,6 +82,7 @@ def capture(
             "Pass it as an argument; if no gradient shall reach it, pass its .numpy().",
         )
     try:
+        refuse_foreign(value, name)
         type_, is_container = leaf_type(value, name), children_of(value) is not None
     except BadArgument as error:
         raise cx.refusal(type(error), error.reason, error.advice) from None

@@ -196,7 +196,7 @@ def dict_of(items: Iterable[tuple[Any, Any]], cls: type = dict) -> Struct:
 # ---- from runtime values -------------------------------------------------------------------------------------------
 
 DTYPES = "float64 float32 complex128 complex64 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split()
-_DTYPE_NAMES = {np.dtype(name): name for name in DTYPES}  # in the byte order of this machine; `dtype.name` is slow
+DTYPE_NAMES = {np.dtype(name): name for name in DTYPES}  # in the byte order of this machine; `dtype.name` is slow
 _STATIC = (
     *(
         str,
@@ -304,13 +304,7 @@ def _abstract(
         elif isinstance(type_, Scalar) and type_.dtype.startswith(("int", "uint")):
             sample = value
         return Leaf(Var(name, type_), sample=sample)
-    if type(value).__module__.partition(".")[0] == "pandas":
-        raise BadArgument(f"'{name}' is a pandas {type(value).__name__}.", f"Pass its values: {name}.to_numpy().")
-    if type(value).__module__.startswith("numba.typed."):
-        raise BadArgument(
-            f"'{name}' is a {type(value).__name__} of numba, which is not followed.",
-            f"Pass {'a dict' if hasattr(value, 'keys') else f'an array (np.array({name})) or a list'} of Python.",
-        )
+    refuse_foreign(value, name)
     if not isinstance(value, (tuple, list, dict)) and recorder_of((value,), {}) is not None:
         raise BadArgument(
             f"'{name}' is a tensor, as a default or in an object; only those among the arguments are recorded.",
@@ -329,6 +323,51 @@ def _abstract(
         for k, child in enumerate(struct.children)
     )
     return dataclasses.replace(struct, children=children)
+
+
+def package_of(value: Any) -> str:
+    """The library that the class of a value belongs to."""
+    return type(value).__module__.partition(".")[0]
+
+
+_NATIVE = (np.ndarray, np.generic, str, bytes, int, float, complex, type(None), type)
+
+
+def is_foreign(value: Any) -> bool:
+    """Whether a value is an array of another library: it has a shape, and gives NumPy its elements or its memory."""
+    cls: type = type(value)
+    return _is_foreign_class(cls)
+
+
+@functools.cache
+def _is_foreign_class(cls: Any) -> bool:
+    if issubclass(cls, _NATIVE) or hasattr(cls, "__tapegen_opaque__") or hasattr(cls, "__tapegen_call__"):
+        return False
+    return (hasattr(cls, "__array__") or hasattr(cls, "__dlpack__")) and hasattr(cls, "shape")
+
+
+def refuse_foreign(value: Any, name: str) -> None:
+    """Refuse arrays, tables and containers of other libraries where these are not taken.
+
+    Raises
+    ------
+    BadArgument
+        For such an object.
+    """
+    cls, package = type(value), package_of(value)
+    kind = f"'{name}' is {'an' if cls.__name__[0] in 'AEIOU' else 'a'} {cls.__name__} of {package}"
+    if cls.__module__.startswith("numba.typed."):
+        advice = "a dict" if hasattr(value, "keys") else f"an array (np.array({name})) or a list"
+        raise BadArgument(f"{kind}, which is not followed.", f"Pass {advice} of Python.")
+    if is_foreign(value):
+        text = f"{name}.to_numpy()" if hasattr(cls, "to_numpy") else f"np.asarray({name})"
+        raise BadArgument(f"{kind}; arrays of other libraries are taken as arguments only.", f"Use {text}.")
+    if cls.__module__.startswith("scipy.sparse") and hasattr(cls, "toarray"):
+        raise BadArgument(f"{kind}.sparse, which is not followed.", f"Use {name}.toarray().")
+    if package == "xarray":
+        raise BadArgument(f"{kind}, which is not followed.", "Pass its variables one by one, or in a dict.")
+    if package == "pandas":
+        raise BadArgument(f"{kind}, which is no number or array.", "Pass numbers, or a Series or a DataFrame of them.")
 
 
 def _part_name(struct: Struct, name: str, k: int) -> str:
@@ -367,7 +406,7 @@ def leaf_type(value: Any, name: str = "argument") -> Type | None:
 
 
 def _numpy_scalar_type(value: np.generic, name: str) -> Type:
-    dtype = _DTYPE_NAMES.get(value.dtype)
+    dtype = DTYPE_NAMES.get(value.dtype)
     if dtype is None:
         raise _bad_dtype(name, value.dtype)
     return Scalar(dtype, python=False)
@@ -387,7 +426,7 @@ def array_type(value: np.ndarray, name: str = "argument") -> Array:
     if type(value) is not np.ndarray and not isinstance(value, np.memmap):
         kind = type(value).__name__
         raise BadArgument(f"'{name}' is a {kind}, an array class with its own semantics.", f"Pass np.asarray({name}).")
-    dtype = _DTYPE_NAMES.get(value.dtype)
+    dtype = DTYPE_NAMES.get(value.dtype)
     if dtype is None:
         raise _bad_dtype(name, value.dtype)
     flags = value.flags
@@ -404,6 +443,18 @@ def _bad_dtype(name: str, dtype: np.dtype) -> BadArgument:
         return BadArgument(
             f"'{name}' has dtype {dtype.str}, the byte order of other machines.", f"Pass {name}.astype(np.{native})."
         )
+    if dtype.names is not None:
+        fields = " and ".join(f"{name}[{field!r}]" for field in dtype.names[:2])
+        return BadArgument(f"'{name}' holds records of dtype {dtype}.", f"Pass its fields as arrays: {fields}.")
+    if dtype.kind in "mM":
+        text = f"({name} - {name}.min())" if dtype.kind == "M" else name
+        what = "dates" if dtype.kind == "M" else "durations"
+        return BadArgument(
+            f"'{name}' holds {what} ({dtype}), which have no derivatives.",
+            f"Pass numbers of a unit: {text} / np.timedelta64(1, 's').",
+        )
+    if dtype.kind in "SUT":
+        return BadArgument(f"'{name}' holds text ({dtype}).", "Pass numbers; text may be an argument of its own.")
     known = "complex128" if dtype.kind == "c" else "float64"
     return BadArgument(
         f"'{name}' has dtype {dtype}, for which there are no derivatives.", f"Pass {name}.astype(np.{known})."

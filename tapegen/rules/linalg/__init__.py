@@ -7,4 +7,5 @@
 * `scipy_eigen` - eigenvalue decompositions of `scipy.linalg`
 * `scipy_matrix_functions` - matrix exponential and other functions of a matrix
 * `scipy_special_matrices` - structured matrices
+* `scipy_sparse` - refusals of sparse matrices
 """
