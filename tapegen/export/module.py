@@ -32,6 +32,7 @@ from tapegen.loops.pipeline import NoCompiledForm, lower_to_loops
 from tapegen.pipeline.options import Options, Wrt
 from tapegen.pipeline.program import Program
 from tapegen.runtime.specialization import SpecializationCache
+from tapegen.transform.messages import without_progress
 
 MODES = ("value", "grad", "split", "jvp", "hvp")
 """The function; value and gradient in one function; split forward and backward sweep; tangents; Hessian products."""
@@ -203,6 +204,7 @@ class Derived:
                     found.append(self._hessian_product())
                 else:
                     raise BadArgument(f"mode '{mode}' is unknown.", f"The modes are {', '.join(MODES)}.")
+            found = [replace(each, function=without_progress(each.function)) for each in found]
             if not self.readable:
                 found = [replace(each, function=self._compiled(each.function)) for each in found]
         return tuple(found)

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.ir.progress import PROGRESS
+
 
 def and_(a: Any, b: Any) -> Any:
     """`a and b` (printed as such; short-circuits when run)."""
@@ -106,7 +108,7 @@ def tell(template: str, *values: Any) -> None:
 
 
 _LEVELS = ("debug", "info", "warning", "error", "critical", "exception", "log")
-_TELLING = frozenset({print, tell, warnings.warn, *(getattr(logging, name) for name in _LEVELS)})
+_TELLING = frozenset({print, tell, warnings.warn, *PROGRESS, *(getattr(logging, name) for name in _LEVELS)})
 
 
 def tells(func: Any) -> bool:

@@ -71,6 +71,7 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.passes import disabled_passes, without_passes
+from tapegen.ir.progress import PROGRESS
 from tapegen.ir.recursion_limit import deep
 from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
 from tapegen.loops.pipeline import NoCompiledForm, lower_to_loops
@@ -463,7 +464,7 @@ class Program:
                         raise
                 else:
                     programs[""] = loops
-                routines = self.routines(programs["insert_bailouts"], compiled=True)
+                routines = self.routines(programs["insert_bailouts"], compiled=True, messages=True)
             modules, header, decorator = self.lowered.modules, self._header(), self._decorator()
             return emit(programs[stage], modules=modules, header=header, decorator=decorator, routines=routines)
 
@@ -483,15 +484,15 @@ class Program:
             )
         return found[0]
 
-    def routines(self, function: Function, *, compiled: bool) -> dict[Routine, Function]:
-        """The programs of the routines that a program calls, as they are printed."""
+    def routines(self, function: Function, *, compiled: bool, messages: bool = False) -> dict[Routine, Function]:
+        """The programs of the routines that a program calls, as they are printed; see `lower_to_loops`."""
         with self.boundary("deriving"), without_passes(self.disabled):
             found = compile.routines(function, self.user_names)
             if not compiled:
                 return {routine: with_real_values(text) for routine, text in found.items()}
             check = self.options.boundscheck
             return {
-                routine: lower_to_loops(text, boundscheck=check, wide=True, messages=True)
+                routine: lower_to_loops(text, boundscheck=check, wide=True, messages=messages)
                 for routine, text in found.items()
             }
 
@@ -740,7 +741,7 @@ def _truncates(function: Function) -> bool:
 
 def _is_repeatable(function: Function) -> bool:
     """Whether a run that is given up leaves nothing behind: no message, no call of a function of the user."""
-    called = {func for stmt in function.body for func in traversal.calls(stmt)}
+    called = {func for stmt in function.body for func in traversal.calls(stmt)}.difference(PROGRESS)  # bars are erased
     return not any(intrinsics.tells(func) or own_rule(func) is not None for func in called)
 
 

@@ -27,7 +27,7 @@ from tapegen.frontend.values.pytree import (
     children_of,
     is_foreign,
 )
-from tapegen.ir import traversal
+from tapegen.ir import progress, traversal
 from tapegen.ir.nodes import Var
 from tapegen.ir.printer import callable_text
 from tapegen.ir.types import Array
@@ -290,12 +290,20 @@ class BoundCall:
         entry = [(leaf, leaf.copy()) for leaf in arrays if leaf.flags.writeable]
         states = states_of(leaves)
         told: float = messages.count()
+        bars = progress.opened()
+
+        def restore() -> None:
+            """Undo what a run has done that begins again."""
+            progress.close_since(bars, erase=True)
+            _restore_arguments(entry, states)
+
         try:
             if len(entry) < len(arrays):  # compiled code does not accept read-only arrays to write into
                 return program.interpret(program.function(form), leaves)
-            return program.run(form, leaves, lambda: _restore_arguments(entry, states))
+            return program.run(form, leaves, restore)
         except Raised as raised:
             error = raised.error
+            progress.close_since(bars)
             told = math.inf if raised.interpreted else messages.count() - told
             _restore_arguments(entry, states)
             if isinstance(error, RuntimeError) and str(error) == messages.FAILED and (own := messages.failure()):

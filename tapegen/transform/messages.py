@@ -7,6 +7,7 @@ from typing import Any
 
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Block, Call, Derivation, Effect, Function, Routine
+from tapegen.ir.progress import PROGRESS
 
 
 def has_messages(body: Block, known: frozenset[Routine] = frozenset()) -> bool:
@@ -20,6 +21,17 @@ def has_messages(body: Block, known: frozenset[Routine] = frozenset()) -> bool:
 def without_messages(function: Function) -> Function:
     """The program without its messages, which another run of it writes."""
     return traversal.with_body(function, _silent(function.body)) if has_messages(function.body) else function
+
+
+def without_progress(function: Function) -> Function:
+    """The program without progress bars, for source that runs without tapegen."""
+    called = frozenset[Any]().union(*map(traversal.calls, function.body))
+    return function if called.isdisjoint(PROGRESS) else traversal.with_body(function, _bare(function.body))
+
+
+def _bare(block: Block) -> Block:
+    kept = (stmt for stmt in block if not (isinstance(stmt, Effect) and stmt.call.func in PROGRESS))
+    return tuple(traversal.with_blocks(stmt, tuple(map(_bare, stmt.blocks))) for stmt in kept)
 
 
 def _silent(block: Block) -> Block:

@@ -5,18 +5,25 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import re
+import sys
 import threading
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tqdm import tqdm, trange
 
 import tapegen as tg
 from tapegen import PerformanceWarning
+from tapegen.cli import main
+from tapegen.ir import progress
 
 LOG = logging.getLogger("tests.language.messages")
+SLOW = pytest.param("numba", marks=pytest.mark.compiled)
 BACKENDS = ("python", "numba")
 
 
@@ -104,12 +111,18 @@ def shadows(x: Any, n: Any) -> Any:
     return x
 
 
-@pytest.mark.parametrize("backend", ["python", "numba"])
-@pytest.mark.parametrize(
-    ("function", "n"), [(prints, 3), (warns, 3), (raises, 3), (raises, 5), (raises, 2), (shadows, 2)]
-)
+CALLS = [(prints, 3), (warns, 3), (raises, 3), (raises, 5), (raises, 2), (shadows, 2)]
+
+
+@pytest.mark.parametrize("backend", ["python", SLOW])
+@pytest.mark.parametrize(("function", "n"), CALLS)
 def test_messages_are_those_of_plain_python(function: Any, n: int, backend: str) -> None:
     assert_told_once(function, 0.9, n, backend=backend)
+
+
+def test_a_compiled_sample_tells_the_same() -> None:
+    assert_told_once(warns, 0.9, 3, backend="numba")
+    assert_told_once(raises, 0.9, 5, backend="numba")
 
 
 def printing(x: Any) -> Any:
@@ -234,6 +247,118 @@ def test_messages_that_only_python_writes_leave_other_calls_compiled() -> None:
         warnings.simplefilter("always")
         assert derived.value_and_grad(11.0) == (121.0, 22.0)
     assert [str(each.message) for each in caught if each.category is UserWarning] == ["large"]
+
+
+# ---- progress bars ---------------------------------------------------------------------------------------------------
+
+
+def nested(x: Any, n: Any) -> Any:
+    for _ in tqdm(range(n), desc="fit", mininterval=0):
+        for _ in trange(2, leave=False, mininterval=0):
+            x = np.sin(x) * 1.5
+    return x
+
+
+def leaves_early(x: Any, n: Any) -> Any:
+    for i in tqdm(range(n), mininterval=0):
+        if i == 1:
+            continue
+        x = np.sin(x) * 1.5
+        if x > 1.3:
+            break
+    for y in tqdm([1.0, 2.0 * x, "end"], mininterval=0, file=sys.stderr):
+        if isinstance(y, str):
+            return x
+        x = x * y
+    return x
+
+
+def over_arrays(x: Any, n: Any) -> Any:
+    for _, y in tqdm(enumerate(np.ones(n) * x), total=n, mininterval=0, disable=False):
+        x = x * y
+        if x > 100.0:
+            return 2.0 * x
+    for _ in tqdm(range(2), disable=True):
+        x = x + 1.0
+    return x
+
+
+def shown(run: Callable[[], Any]) -> list[str]:
+    """The states of progress bars, without times and what overwrites longer lines."""
+    out = io.StringIO()
+    with contextlib.redirect_stderr(out):
+        run()
+    states = [re.sub(r"\[\d\d:\d\d<.*?\]", "", state) for state in re.split(r"[\r\n]", out.getvalue())]
+    states = [" ".join(state.split()) for state in states]
+    return [state for state in states if state not in ("", "\x1b[A")]
+
+
+@pytest.mark.parametrize(
+    ("function", "backend"),
+    [
+        *((function, "python") for function in (nested, leaves_early, over_arrays)),
+        (nested, "numba"),
+        pytest.param(leaves_early, "numba", marks=pytest.mark.compiled),
+        pytest.param(over_arrays, "numba", marks=pytest.mark.compiled),
+    ],
+)
+def test_progress_bars_are_those_of_plain_python(function: Any, backend: str) -> None:
+    expected = shown(lambda: function(0.9, 3))
+    assert expected
+    derived = tg.differentiable(function, backend=backend)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PerformanceWarning)
+        assert shown(lambda: derived(0.9, 3)) == expected
+        for _ in range(2):
+            assert shown(lambda: derived.value_and_grad(0.9, 3)) == expected
+        assert shown(lambda: derived.vjp(0.9, 3)[1](1.0)) == expected
+    tg.check_grads(function, 0.9, 3, backend="python")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_bars_are_closed_when_a_call_raises(backend: str) -> None:
+    def stores(x: Any, n: Any) -> Any:
+        y = np.zeros(2)
+        for i in tqdm(range(n), mininterval=0):
+            y[i] = x
+        return y.sum()
+
+    with contextlib.redirect_stderr(io.StringIO()), pytest.raises(IndexError):
+        tg.differentiable(stores, backend=backend).value_and_grad(1.0, 3)
+    assert progress.opened() == 0
+
+
+def test_written_modules_show_no_bars(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """They run without tapegen, which moves the bars."""
+    file = tmp_path / "shows_bars.py"
+    file.write_text(
+        "from tqdm import tqdm\n\n\ndef f(x, n):\n    for _ in tqdm(range(n)):\n        x = x * x\n    return x\n"
+    )
+    for more in ((), ("--readable",)):
+        assert main(["write", f"{file}::f", "--args", "f8, i8", *more]) == 0
+        text = capsys.readouterr().out
+        assert "progress" not in text
+        assert "for " in text
+
+
+def test_bars_of_higher_orders_move_once_for_each_product() -> None:
+    expected = shown(lambda: nested(0.9, 3))
+    assert shown(lambda: tg.hvp(nested, (0.9, 3), (1.0, None), backend="python")) == expected
+
+
+def test_bars_without_a_loop_are_refused() -> None:
+    def by_hand(x: Any, n: Any) -> Any:
+        with tqdm(total=n) as bar:
+            for _ in range(n):
+                x = np.sin(x)
+                bar.update(1)
+        return x
+
+    with pytest.raises(tg.NotDifferentiable, match="a progress bar without a loop of its own"):
+        tg.differentiable(by_hand, backend="python").value_and_grad(1.0, 3)
+
+
+# ---- recursion -------------------------------------------------------------------------------------------------------
 
 
 def recursive(x: Any, n: int) -> Any:

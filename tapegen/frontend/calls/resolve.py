@@ -34,6 +34,7 @@ from tapegen.frontend.calls.outline import Derivative
 from tapegen.frontend.expressions.comprehensions import ARRAY_MAKERS, consume, rows_as_arrays
 from tapegen.frontend.expressions.expressions import elements, evaluate, evaluates
 from tapegen.frontend.expressions.iterables import iterator
+from tapegen.frontend.expressions.progress_bars import shows_progress, with_progress
 from tapegen.frontend.expressions.strings import formatted, told
 from tapegen.frontend.expressions.unions import as_bool, split
 from tapegen.frontend.library.output_arrays import refuse_reading_while_writing
@@ -189,6 +190,8 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return batched_call(cx, func, mark, args, kwargs)
     if mark is not None:
         return marked_call(cx, func, mark, args, kwargs)
+    if shows_progress(func):
+        return with_progress(cx, func, args, kwargs)
     if intrinsics.tells(func):
         return told(cx, func, args, kwargs)
     handler = handled(func)

@@ -7,6 +7,7 @@
 * `subscripts` - elements, views and copies of arrays; items of containers
 * `array_indexing` - index items of arrays, and the type of what they select
 * `iterables` - what a for loop iterates over
+* `progress_bars` - loops over tqdm
 * `comprehensions` - comprehensions and generator expressions
 * `strings` - f-strings, values in messages
 """

@@ -51,8 +51,9 @@ from tapegen.frontend.values.state import (
     Series,
     State,
 )
-from tapegen.ir.nodes import Break, Const, Expr, Var
-from tapegen.ir.types import BOOL, INT, Array
+from tapegen.ir.nodes import Break, Call, Const, Effect, Expr, Var
+from tapegen.ir.progress import begin_progress, end_progress, step_progress
+from tapegen.ir.types import BOOL, INT, STATIC, Array
 
 EXIT = "exit"
 MOST_TRIPS = 2000
@@ -73,9 +74,15 @@ def lower_loop(cx: Context, stmt: gast.For | gast.While, rest: Sequence[gast.stm
     if series is not None and (made := rewritten(cx, stmt, series)) is not None:
         return lower_loop(cx, made, rest, region)
     before = {number: cx.state.cells[number].content for number in cx.caller.owned}
+    if series is not None and series.bar:
+        total, *options = sorted(series.bar, key=lambda option: option[0] != "total")
+        given = tuple((name, Const(value)) for name, value in options)
+        cx.effect(Call(begin_progress, (_expr(total[1]),), given, STATIC))
     mark, start = len(cx.builder.items), cx.now
     if series is None or series.length != 0:
         _run(cx, loop, series)
+    if series is not None and series.bar and not cx.builder.dead:
+        cx.effect(Call(end_progress, (), (), STATIC))
     if series is not None and series.behind:
         check_loop(cx, series, mark, start)
     if series is not None and series.parallel:
@@ -371,6 +378,10 @@ class _Loop:
             for end, latch in zip(self.ends, latches, strict=True):
                 if self._matters(key, end):
                     merge.fill(template, _get(end.state, key), end.state, latch.__setitem__)
+        if self.series is not None and self.series.bar:
+            for end in self.ends:
+                if end.kind == FALL:
+                    end.builder.items.append(_step(cx))
         returns = self._returns(entry, merge, first, latches)
         breaks = [end for end in self.ends if end.kind == BREAK]
         if self.stmt.orelse and breaks:
@@ -530,6 +541,11 @@ class _Unrolled:
             if flags:
                 self._unless(flags, trip)
                 return
+            self._step()
+
+    def _step(self) -> None:
+        if self.series is not None and self.series.bar:
+            self.cx.emit(_step(self.cx))
 
     def _unless(self, flags: list[Any], trip: int) -> None:
         """Emit the remaining iterations, guarded by the condition that no path has exited the loop."""
@@ -545,6 +561,7 @@ class _Unrolled:
         def others() -> None:
             for flag in (BREAK, RETURN):
                 cx.state.vars.pop(flag, None)
+            self._step()
             self._from(trip)
 
         test = not_(cx, or_all([expr_of(cx, flag) for flag in flags]))
@@ -577,7 +594,16 @@ def _changes_length(cx: Context) -> TapegenError:
 
 
 def _length(series: Series) -> Expr:
-    return Const(series.length) if isinstance(series.length, int) else series.length
+    return _expr(series.length)
+
+
+def _expr(number: Any) -> Expr:
+    return Const(number) if number is None or isinstance(number, int) else number
+
+
+def _step(cx: Context) -> Effect:
+    """An iteration of a loop with a progress bar is done."""
+    return Effect(Call(step_progress, (), (), STATIC), cx.origin)
 
 
 def guarded(cx: Context, loop: gast.For | gast.While, test: bool | Expr, body: list[gast.stmt]) -> gast.If:

@@ -165,6 +165,7 @@ class Series:
     parallel: bool = False  # whether its iterations may run in any order
     behind: tuple[Any, ...] = ()  # the generators that make the items, see `lowering.generators`
     iterator: tuple[int, int] | None = None  # of a one-pass iterator: its number, the loops around it
+    bar: tuple[tuple[str, Any], ...] = ()  # the options of the progress bar of the loop
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,6 +17,7 @@ from typing import Any
 from tapegen.errors import Span
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Call, Const, Expr, Tuple, Var
+from tapegen.ir.progress import PROGRESS
 from tapegen.ir.types import STATIC, Array, Scalar
 
 TEXTS: frozenset[Any] = frozenset({intrinsics.fstring, builtins.format, builtins.repr})
@@ -119,6 +120,8 @@ def _target(call: Call, origin: Span | None) -> tuple[list[Any], tuple[Expr, ...
         return ["print"], call.args
     if func is warnings.warn:
         return _warning(call, origin)
+    if func in PROGRESS:
+        return ["progress", func.__name__], call.args
     owner = getattr(func, "__self__", None)
     if isinstance(owner, logging.Logger):
         if logging.getLogger(owner.name) is not owner:
