@@ -241,9 +241,9 @@ def misfit_value_and_grad(
     # ---- backward sweep --------------------------------------------------
     total_bar = 1.0 / count * result_bar
     air_bar = np.empty(t_1)
+    # for i in range(times.size):
     for i_1 in range(times.size - 1, -1, -1):
         air_bar[i_1] = 0.0
-        # for i in range(times.size):
         if not test_tape[i_1]:
             # total += (air[i] - measured[i]) ** 2
             air_bar[i_1] += 2 * (air[i_1] - measured[i_1]) * total_bar

@@ -25,6 +25,7 @@ def in_for_value_and_grad(x, y, x_1_bar=1.0):
     value = x_1
     # ---- backward sweep --------------------------------------------------
     y_bar = 0.0
+    # for i in range(3):
     for i in range(2, -1, -1):
         x_1 = x_1_tape[i]
         y_1 = y_1_tape[i]
@@ -32,6 +33,5 @@ def in_for_value_and_grad(x, y, x_1_bar=1.0):
         x_1_bar_1 = x_1_bar
         x_1_bar = y_1 * x_1_bar_1
         y_bar = 0.9090909090909091 * (y_bar - x_1_bar_1) + x_1 * x_1_bar_1
-    # for i in range(3):
     x_bar = x_1_bar
     return value, x_bar, y_bar

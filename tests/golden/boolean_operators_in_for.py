@@ -23,9 +23,9 @@ def in_for_value_and_grad(x, n, s_bar=1.0):
     value = s
     # ---- backward sweep --------------------------------------------------
     x_bar = 0.0
+    # for i in range(-2, 4):
     for i in range(3, -3, -1):
         s = s_tape[i + 2]
-        # for i in range(-2, 4):
         s_bar_1 = s_bar
         s_bar = 0.0
         if test_tape[i + 2]:
@@ -35,6 +35,5 @@ def in_for_value_and_grad(x, n, s_bar=1.0):
         else:
             # if i != 0 and 1.0 / i > 0.2 or not i > -2:
             s_bar += s_bar_1
-    # for i in range(-2, 4):
     x_bar += s_bar
     return value, x_bar

@@ -12,9 +12,9 @@ def in_for_pullback(a, test_tape, top, trips_1, trips_tape, x, s_bar):
     """
     a_bar = np.zeros_like(a)
     x_bar = 0.0
+    # for i in range(len(a)):
     for trip_1 in range(trips_1 - 1, -1, -1):
         i = trip_1
-        # for i in range(len(a)):
         for trip in range(trips_tape[trip_1] - 1, -1, -1):
             j = trip
             if not j == i:

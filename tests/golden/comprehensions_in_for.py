@@ -34,8 +34,8 @@ def in_for_value_and_grad(a, x, s_bar=1.0):
         items_bar = [0.0] * items_n0_tape[i]
         items_bar[0] += t_3_tape[i] * s_bar
         items_bar[-1] += t_4 * s_bar
+        # row = [x * j + a[i] for j in range(i + 1)]
         for j in range(i, -1, -1):
-            # row = [x * j + a[i] for j in range(i + 1)]
             item_bar = items_bar.pop()
             a_bar[i] += item_bar
             x_bar += j * item_bar

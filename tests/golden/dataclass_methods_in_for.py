@@ -29,6 +29,7 @@ def in_for_value_and_grad(spring_stiffness, spring_rest, x, result_bar=1.0):
     x_bar = d_bar.copy()
     spring_rest_bar = -d_bar
     v_bar = np.zeros_like(v)
+    # for _ in range(4):
     for trip in range(3, -1, -1):
         # v = v + 0.1 * spring.force(x)
         v_1_bar = v_bar + 0.1 * x_bar

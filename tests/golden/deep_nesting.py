@@ -85,10 +85,10 @@ def f_value_and_grad(a, x, result_bar=1.0):
     x_1_bar = total * result_bar
     total_bar = x_1 * result_bar
     a_bar = np.zeros_like(a)
+    # for i in range(3):
     for i in range(2, -1, -1):
         total_8 = total_tape[i]
         x_1_1 = x_1_tape[i]
-        # for i in range(3):
         total_bar_1 = total_bar
         x_1_bar_1 = x_1_bar
         x_1_bar = 0.0
@@ -97,13 +97,13 @@ def f_value_and_grad(a, x, result_bar=1.0):
             # if i != 1:
             x_2_bar = x_1_bar_1
             total_1_bar = total_bar_1
+            # while k < 3:
             for trip_2 in range(trips_2_tape[i] - 1, -1, -1):
                 k = trip_2
-                # while k < 3:
+                # for j in range(2):
                 for j in range(1, -1, -1):
                     test_3 = test_3_tape[top_3 - 1]
                     top_3 -= 1
-                    # for j in range(2):
                     total_2_bar_1 = total_1_bar
                     x_3_bar_1 = x_2_bar
                     x_2_bar = 0.0
@@ -114,6 +114,7 @@ def f_value_and_grad(a, x, result_bar=1.0):
                         # if a[j] > 0.5:
                         x_4_bar = x_3_bar_1
                         total_3_bar = total_2_bar_1
+                        # for m in range(3):
                         for trip_1 in range(trips_1 - 1, -1, -1):
                             m = trip_1
                             x_4 = x_4_tape[top_2 - 1]
@@ -125,9 +126,8 @@ def f_value_and_grad(a, x, result_bar=1.0):
                                 else:
                                     trips = trips_tape[top - 1]
                                     top -= 1
-                                    # for m in range(3):
+                                    # while total > 4.0:
                                     for trip in range(trips - 1, -1, -1):
-                                        # while total > 4.0:
                                         total_5_bar = total_3_bar
                                         if k == 2:
                                             # x = x + 0.01 * total
@@ -136,7 +136,6 @@ def f_value_and_grad(a, x, result_bar=1.0):
                                     # total += a[(i + j + m) % 4] * x
                                     a_bar[(i + j + m) % 4] += x_4 * total_3_bar
                                     x_4_bar += a[(i + j + m) % 4] * total_3_bar
-                        # for m in range(3):
                         x_2_bar += x_4_bar
                         total_1_bar += total_3_bar
                     else:
@@ -146,7 +145,6 @@ def f_value_and_grad(a, x, result_bar=1.0):
                         a_bar[j] += a[k] * t_5_bar
                         x_2_bar += x_3_bar_1
                         total_1_bar += total_2_bar_1
-            # while k < 3:
             x_1_bar += x_2_bar
             total_bar += total_1_bar
         else:

@@ -36,16 +36,17 @@ def f_value_and_grad(a, one, x, result_bar=1.0):
     )
     # b += 2.0
     s_bar = x * result_bar
+    # for v in one:
     for k_1 in range(0, -1, -1):
         s_1 = s_1_tape[k_1]
         v_1 = one[k_1]
-        # for v in one:
+        # s = s * v
         one_bar[k_1] += s_1 * s_bar
         s_bar = v_1 * s_bar
-    # for v in one:
     a_bar = np.sum(one[:, None] * np.broadcast_to(result_bar, t_8.shape), axis=0)
+    # for v in a:
     for k in range(a.shape[0] - 1, -1, -1):
-        # for v in a:
+        # s += v
         a_bar[k] += s_bar
     # s = np.sum(a * x) + np.sum(one)
     one_bar += s_bar

@@ -26,6 +26,7 @@ def in_for_value_and_grad(a, x, result_bar=np.float32(1.0)):
     a_bar[1] += s * result_bar
     x_bar = np.float32(0.0)
     s_bar = a[1] * result_bar
+    # for i in range(len(a)):
     for i in range(a.shape[0] - 1, -1, -1):
         # s += a[i] * x
         s_bar += a_bar[i]

@@ -21,16 +21,16 @@ def in_for_value_and_grad(a, m, s_bar=1.0):
     # ---- backward sweep --------------------------------------------------
     m_bar = np.zeros_like(m)
     a_bar = np.zeros_like(a)
+    # for i in range(2):
     for i in range(1, -1, -1):
-        # for i in range(2):
+        # for row in m:
         for k in range(m.shape[0] - 1, -1, -1):
             row = m[k]
-            # for row in m:
             row_bar = m_bar[k]
+            # for x in row:
             for k_1 in range(row.shape[0] - 1, -1, -1):
                 x = row[k_1]
                 # s += x * a[i] + i
                 a_bar[i] += x * s_bar
-                # for x in row:
                 row_bar[k_1] += a[i] * s_bar
     return s, a_bar, m_bar

@@ -29,9 +29,9 @@ def in_for_value_and_grad(x, y, total_bar=1.0):
     # ---- backward sweep --------------------------------------------------
     x_bar = 0.0
     y_bar = 0.0
+    # for k in range(5):
     for k in range(4, -1, -1):
         total = total_tape[k]
-        # for k in range(5):
         x_1_bar_1 = x_bar
         total_bar_1 = total_bar
         x_bar = 0.0

@@ -29,10 +29,11 @@ def in_for_value_and_grad(a, x, s_bar=1.0):
         s += h * h
     # ---- backward sweep --------------------------------------------------
     history_bar = [0.0] * len(history)
+    # for h in history:
     for k in range(len(history) - 1, -1, -1):
         h = h_tape[top - 1]
         top -= 1
-        # for h in history:
+        # s += h * h
         history_bar[k] += 2.0 * h * s_bar
     # s = 0.0
     a_bar = np.zeros_like(a)

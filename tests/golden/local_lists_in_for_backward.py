@@ -11,10 +11,11 @@ def in_for_pullback(a, h_tape, history, t_tape, top, s_bar):
     recorded:               t, h
     """
     history_bar = [0.0] * len(history)
+    # for h in history:
     for k in range(len(history) - 1, -1, -1):
         h = h_tape[top - 1]
         top -= 1
-        # for h in history:
+        # s += h * h
         history_bar[k] += 2.0 * h * s_bar
     # s = 0.0
     a_bar = np.zeros_like(a)

@@ -45,14 +45,13 @@ def in_while_value_and_grad(x, limit, x_1_bar=1.0):
             x_1 = x_2 - 0.25
         n += 1
     # ---- backward sweep --------------------------------------------------
+    # while n < 4:
     for trip_1 in range(trips_1 - 1, -1, -1):
-        # while n < 4:
         for trip in range(trips_tape[trip_1] - 1, -1, -1):
             test = test_tape[top - 1]
             top -= 1
             if not test:
                 # x = x * 1.5
                 x_1_bar = 1.5 * x_1_bar
-    # while n < 4:
     x_bar = x_1_bar
     return x_1, x_bar

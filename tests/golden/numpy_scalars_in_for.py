@@ -26,6 +26,7 @@ def in_for_value_and_grad(x, y, s_bar=1.0):
     # ---- backward sweep --------------------------------------------------
     y_bar = 0.0
     x_bar = 0.0
+    # for i in range(3):
     for i in range(2, -1, -1):
         x_1 = x_1_tape[i]
         # x = np.tanh(s)

@@ -30,6 +30,7 @@ def f_value_and_grad(x, y, result_bar=1.0):
     # ---- backward sweep --------------------------------------------------
     x_1_bar = y_1 * result_bar
     y_1_bar = x_1 * result_bar
+    # for i in range(4):
     for i in range(3, -1, -1):
         x_2 = x_2_tape[i]
         y_2 = y_2_tape[i]
@@ -48,7 +49,6 @@ def f_value_and_grad(x, y, result_bar=1.0):
             0.5 / y_2 * ((1.0 - t_2 * t_2) * (x_3 * y_3_bar) - x_3 / y_2 * x_3_bar)
         )
         x_1_bar = -(x_2 * (x_3_bar / y_2 + y_1_bar))
-    # for i in range(4):
     x_bar = x_1_bar
     y_bar = y_1_bar
     return result, x_bar, y_bar

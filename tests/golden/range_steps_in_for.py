@@ -21,8 +21,8 @@ def in_for_value_and_grad(a, s_bar=1.0):
         trips_tape[i] = trips
     # ---- backward sweep --------------------------------------------------
     a_bar = np.zeros_like(a)
+    # for i in range(3):
     for i in range(2, -1, -1):
-        # for i in range(3):
         for trip in range(trips_tape[i] - 1, -1, -1):
             j = i + (i + 1) * trip
             # s = s + a[j] * a[i]

@@ -43,6 +43,7 @@ def in_while_value_and_grad(a, x, result_1_bar=1.0):
         # return -x
         x_1_bar -= result_1_bar
     a_bar = np.zeros_like(a)
+    # while k < len(a):
     for trip in range(trips - 1, -1, -1):
         k = trip
         x_1 = x_1_tape[trip]
@@ -55,12 +56,10 @@ def in_while_value_and_grad(a, x, result_1_bar=1.0):
             result_bar = 0.0
             x_2_bar += result_bar_1
         else:
-            # while k < len(a):
             x_2_bar += x_1_bar
             x_1_bar = 0.0
         # x = x * (1.0 + a[k])
         a_bar[k] += x_1 * x_2_bar
         x_1_bar += t_1 * x_2_bar
-    # while k < len(a):
     x_bar = x_1_bar
     return result_1, a_bar, x_bar

@@ -12,10 +12,11 @@ def in_for_pullback(a, pair_1_tape, x, pair_0_bar, pair_1_bar):
     """
     a_bar = np.zeros_like(a)
     x_bar = 0.0
+    # for v in a:
     for k in range(a.shape[0] - 1, -1, -1):
         pair_1 = pair_1_tape[k]
         v = a[k]
-        # for v in a:
+        # pair = (pair[0] + v * x, pair[1] * v)
         a_bar[k] += pair_1 * pair_1_bar + x * pair_0_bar
         x_bar += v * pair_0_bar
         pair_1_bar = v * pair_1_bar

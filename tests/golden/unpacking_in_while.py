@@ -43,6 +43,7 @@ def in_while_value_and_grad(x, y, a, result_bar=1.0):
     a_bar[0] += y_1 * result_bar
     x_1_bar = a[2] * result_bar
     y_1_bar = a[0] * result_bar
+    # while n < 3:
     for trip in range(trips - 1, -1, -1):
         x_2 = a[1]
         # a[0], a[2], x = a[2], a[0] * x, a[1]
@@ -55,7 +56,6 @@ def in_while_value_and_grad(x, y, a, result_bar=1.0):
         a_bar[2] += t_bar
         x_1_bar = t_1_tape[trip] * t_2_bar
         y_1_bar = x_2 * y_1_bar
-    # while n < 3:
     x_bar = x_1_bar
     y_bar = y_1_bar
     return result, x_bar, y_bar, a_bar

@@ -36,16 +36,16 @@ def in_while_value_and_grad(x, y, result_bar=1.0):
     x_bar = result_bar
     y_bar = 0.0
     r_bar = result_bar
+    # while (r := x * x - y) > 0.01:
     for trip in range(trips - 1, -1, -1):
         x_1 = x_1_tape[trip]
         r_1 = x_1 * x_1 - y
         r_1_bar = 0.0
         if r_1 > 0.01:
-            # while (r := x * x - y) > 0.01:
+            # x = x - 0.3 * r
             r_1_bar += r_bar - 0.3 * x_bar
             r_bar = 0.0
         else:
-            # while (r := x * x - y) > 0.01:
             r_1_bar += r_bar
             r_bar = 0.0
         x_bar += 2.0 * x_1 * r_1_bar

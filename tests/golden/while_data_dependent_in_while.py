@@ -30,15 +30,14 @@ def in_while_value_and_grad(x, tol, x_1_bar=1.0):
         trips_tape[trips_1 - 1] = trips
         outer += 1
     # ---- backward sweep --------------------------------------------------
+    # while outer < 3:
     for trip_1 in range(trips_1 - 1, -1, -1):
-        # while outer < 3:
         term_bar = 0.0
+        # while abs(term) > 0.05:
         for trip in range(trips_tape[trip_1] - 1, -1, -1):
             n = 1 + trip
-            # while abs(term) > 0.05:
+            # x = x + term
             term_bar = 0.5 * ((x_1_bar + term_bar) / n)
-        # while abs(term) > 0.05:
         x_1_bar += term_bar
-    # while outer < 3:
     x_bar = x_1_bar
     return x_1, x_bar

@@ -8,15 +8,14 @@ def in_while_pullback(trips_1, trips_tape, x_1_bar):
     differentiated inputs:  x
     recorded:               trips
     """
+    # while outer < 3:
     for trip_1 in range(trips_1 - 1, -1, -1):
-        # while outer < 3:
         term_bar = 0.0
+        # while abs(term) > 0.05:
         for trip in range(trips_tape[trip_1] - 1, -1, -1):
             n = 1 + trip
-            # while abs(term) > 0.05:
+            # x = x + term
             term_bar = 0.5 * ((x_1_bar + term_bar) / n)
-        # while abs(term) > 0.05:
         x_1_bar += term_bar
-    # while outer < 3:
     x_bar = x_1_bar
     return x_bar

@@ -36,15 +36,15 @@ def in_branch_value_and_grad(a, b, s_2_bar=1.0):
         # if s > 0.0:
         t_bar = b_bar[1:]
         s_1_bar = s_2_bar
+        # for (i, x), y in zip(enumerate(a), b[1:]):
         for k in range(min(a.shape[0], t.shape[0]) - 1, -1, -1):
             s_1 = s_1_tape[top - 1]
             top -= 1
             y = t[k]
-            # for (i, x), y in zip(enumerate(a), b[1:]):
+            # s = s * y + i * x
             t_bar[k] += s_1 * s_1_bar
             a_bar[k] += k * s_1_bar
             s_1_bar = y * s_1_bar
-        # for (i, x), y in zip(enumerate(a), b[1:]):
         s_bar += s_1_bar
     else:
         # if s > 0.0:

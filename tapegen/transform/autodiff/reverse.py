@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from tapegen.analysis.memory_access import moves
 from tapegen.analysis.scopes import Scope
+from tapegen.errors import Span
 from tapegen.ir import builders, intrinsics
 from tapegen.ir.names import NameSupply, bar_name
 from tapegen.ir.nodes import (
@@ -158,6 +159,8 @@ class ReverseSweepBuilder:
         self.active_results = active_results
         self.shares, self.made = mirrors.shares, mirrors.made
         self.calls = CallAdjoints(facts, self.cotangents, self.residuals)
+        self.loops: list[Span | None] = []  # those that are being reversed
+        self.explained: set[Span | None] = set()  # those of them whose own statements are reversed inside
         self.control = ControlFlowAdjoints(self, self.cotangents, self.residuals, selecting)
 
     # ---- driver ------------------------------------------------------------------------------------------------------
@@ -238,17 +241,41 @@ class ReverseSweepBuilder:
 
     def block(self, block: Block) -> None:
         """Reverse a block into `self.cotangents.out`."""
-        outer = self.cotangents.origin
+        outer, behind = self.cotangents.origin, None
         for stmt in reversed(block):
             start = len(self.cotangents.out)
-            self.cotangents.origin = stmt.origin
+            self.cotangents.origin, origin = stmt.origin, primal_origin(stmt)
             self.cotangents.here = (self.cotangents.stands_at.get(stmt, stmt), True)
-            self._statement(stmt)
-            if len(self.cotangents.out) > start and not isinstance(stmt, (For, While, If)):
-                origin = primal_origin(stmt)
-                if origin is not None and (text := origin.text()):
-                    self.cotangents.out.insert(start, Comment(text, origin.of_adjoint))
+            if isinstance(stmt, (For, While)):
+                behind = origin if self._loop(stmt, origin) else None
+            else:
+                self._statement(stmt)
+                speaks = len(self.cotangents.out) > start and not isinstance(stmt, If)
+                if speaks and origin in self.loops:
+                    self.explained.add(origin)  # the loop moves its variables from one iteration to the next
+                elif speaks and origin != behind:
+                    self._comment(start, origin)
+                behind = behind if origin == behind else None
         self.cotangents.origin = outer
+
+    def _loop(self, stmt: For | While, origin: Span | None) -> bool:
+        """Reverse a loop; one comment above its header explains what it does with its variables.  False without one."""
+        start = len(self.cotangents.out)
+        self.loops.append(origin)
+        self._statement(stmt)
+        self.loops.pop()
+        out = self.cotangents.out
+        headers = [k for k in range(start, len(out)) if isinstance(out[k], (For, While))]
+        if origin not in self.explained or not headers:
+            return False
+        self.explained.discard(origin)
+        self._comment(headers[0], origin)
+        return True
+
+    def _comment(self, place: int, origin: Span | None) -> None:
+        """Insert the user's statement above the lines that reverse it."""
+        if origin is not None and (text := origin.text()):
+            self.cotangents.out.insert(place, Comment(text, origin.of_adjoint))
 
     def nested(self, block: Block, touched: Iterable[Var]) -> Block:
         """Reverse a nested block into a block of its own; `touched` cotangents are complete at its end."""
