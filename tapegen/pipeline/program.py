@@ -308,9 +308,11 @@ class Program:
                 )
             if not isinstance(objective, Slot) or not _is_number(last.values[objective.index].type):
                 self.wrt_vars()  # integers in, integers out: the argument is to blame
+                is_array = isinstance(objective, Slot) and isinstance(last.values[objective.index].type, Array)
                 raise BadArgument(
-                    f"{self.owner.function.__name__} does not return a float, so it has no gradient.",
-                    "Return one number, or use vjp.",
+                    f"{self.owner.function.__name__} does not return a float{' but an array' * is_array}, "
+                    "so it has no gradient.",
+                    "Return one number, or use vjp or jacobian.",
                     last.origin or self.lowered.function.origin,
                 )
             return tuple(k == objective.index for k in range(len(last.values)))

@@ -342,3 +342,12 @@ def test_arguments_that_are_no_arguments() -> None:
         tg.grad(lambda x: np.sum(tg.grad(lambda z, y=2.0: np.sum(z * y), 1)(x)), **python)(X)
     with pytest.raises(BadArgument, match="all tangents are None"):
         tg.grad(lambda x: tg.jvp(rosenbrock, (x,), (None,))[1], **python)(X)
+
+
+def test_an_array_has_no_gradient_but_a_jacobian() -> None:
+    def squared(x: np.ndarray) -> np.ndarray:
+        return x * x
+
+    with pytest.raises(BadArgument, match="squared does not return a float but an array") as caught:
+        tg.grad(squared, backend="python")(np.ones(2))
+    assert caught.value.advice == "Return one number, or use vjp or jacobian."

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.signal
 import scipy.special
 
@@ -128,6 +129,25 @@ def test_active_values_and_shared_memory_are_refused(func: Any) -> None:
         differentiable(func).grad(1.5 if func is window else X)
     assert caught.value.span is not None
     assert caught.value.advice
+
+
+def cubed(p: np.ndarray) -> np.ndarray:
+    return p**3 - 1.0
+
+
+def fitted(x: float) -> float:
+    return x * scipy.optimize.least_squares(cubed, [2.0]).x[0]
+
+
+def fitted_inside(x: float) -> float:
+    return scipy.optimize.curve_fit(lambda t, k: k * t, np.arange(3.0), x * np.arange(3.0))[0][0]
+
+
+@pytest.mark.parametrize("func", [fitted, fitted_inside])
+def test_solvers_without_a_rule_are_named(func: Any) -> None:
+    with pytest.raises(MissingRule, match=r"is given a function to call, and has no derivative rule") as caught:
+        differentiable(func, backend="python").grad(2.0)
+    assert "Call it outside" in caught.value.advice
 
 
 def failing(x: float, n: int) -> float:

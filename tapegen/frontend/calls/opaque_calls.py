@@ -43,7 +43,7 @@ def call_foreign(
         return found
     refusal = refusal_of(func)
     if refusal is None:
-        return _operation(cx, func, args, kwargs, hint)
+        return _operation_on_functions(cx, func, args, kwargs, hint)
     try:
         if not any(map(_is_function, (*args, *kwargs.values()))):
             return _operation(cx, func, args, kwargs, hint)
@@ -72,6 +72,23 @@ def _refuse_hidden_draws(cx: Context, func: Callable[..., Any], args: Sequence[A
                 f"{callable_text(func)} draws random numbers from a generator that is not followed.",
                 f"Draw with the methods of a np.random.Generator, or pass a seed: {name}=0.",
             )
+
+
+def _operation_on_functions(
+    cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], hint: str | None
+) -> Any:
+    """A call that is emitted as it is; where it cannot be, the functions among its arguments are the reason."""
+    try:
+        return _operation(cx, func, args, kwargs, hint)
+    except (TapegenError, TypeError):
+        classes = (value for value in (*args, *kwargs.values()) if not isinstance(known_value(value), type))
+        if not any(map(_is_function, classes)):
+            raise
+    raise cx.refusal(
+        MissingRule,
+        f"{callable_text(func)} is given a function to call, and has no derivative rule.",
+        "Call it outside of the differentiated function, or give the function that calls it a rule (tg.pullback).",
+    )
 
 
 def _is_function(value: Any) -> bool:
