@@ -71,7 +71,7 @@ def test_programs_in_c_are_built_and_run(tmp_path: Path) -> None:
             assert block in (tmp_path / title.removeprefix("part of ")).read_text(encoding="utf-8")
         elif title:
             (tmp_path / title).write_text(block, encoding="utf-8")
-        for line in block.splitlines() if language == "sh" else []:
+        for line in block.replace("\\\n", "").splitlines() if language == "sh" else []:
             command = re.sub(r"^python ", f"{sys.executable} ", line)
             done = subprocess.run(command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True)
             assert (done.returncode, done.stderr) == (0, ""), line
