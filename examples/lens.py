@@ -150,12 +150,11 @@ def main() -> dict[str, float]:
     positions, directions = (np.array(part) for part in zip(*(bundle(field, RAYS) for field in FIELDS)))
     near, near_direction = np.array([[0.0, 0.0, 0.0]]), np.array([[0.0, 1e-3, np.sqrt(1.0 - 1e-6)]])
     data = (positions, directions, near, near_direction)
-    jacobian = tg.jacobian(ray_errors)
     found = least_squares(
         ray_errors,
         START,
         args=data,
-        jac=lambda p, *data: jacobian(p, *data),
+        jac=tg.jacobian(ray_errors),
         bounds=(LOW, HIGH),
         x_scale=UNIT,
         max_nfev=EVALUATIONS,

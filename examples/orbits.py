@@ -97,8 +97,7 @@ def plot(before: np.ndarray, after: np.ndarray) -> None:
 
 def main() -> dict[str, float]:
     guess = np.append(START.ravel(), PERIOD)
-    jacobian = tg.jacobian(residual)
-    found = least_squares(residual, guess, jac=lambda *args: jacobian(*args), args=(STEPS,), method="lm")
+    found = least_squares(residual, guess, jac=tg.jacobian(residual), args=(STEPS,), method="lm")
     state, period = found.x[:12].reshape(6, 2), found.x[12]
     before = path(START, 3.0 * PERIOD, 3 * STEPS)
     after = path(state, 3.0 * period, 3 * STEPS)
