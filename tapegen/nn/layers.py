@@ -159,7 +159,8 @@ class BatchNormalization(Module):
         if self.gamma is None:
             self.build(x.shape[-1], x.dtype)
         assert self.gamma is not None
-        mean, variance = self.moving_mean, self.moving_variance
+        mean: Any = self.moving_mean
+        variance: Any = self.moving_variance
         if training:
             axes = tuple(range(x.ndim - 1))
             mean, variance = np.mean(x, axis=axes), np.var(x, axis=axes)

@@ -43,7 +43,7 @@ from tapegen.runtime.tangents import argument_at, argument_tangents, as_result, 
 from tapegen.runtime.tracebacks import hides_frames
 from tapegen.transform.simplify.real_domain import TURNS_COMPLEX
 
-_SHARING_EFFORT = 10_000  # maximal work for deciding whether two arrays really share an element
+_SHARING_EFFORT: Any = 10_000  # to decide whether two arrays share an element (int, but stubs know 0 and -1 only)
 
 
 def inspected(program: Program, leaves: Sequence[Any] | None = None) -> Inspection:
@@ -622,7 +622,7 @@ def _restore_arguments(entry: list[tuple[np.ndarray, np.ndarray]], states: State
 def _share(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays share an element, or that is too expensive to decide."""
     try:
-        return np.shares_memory(a, b, max_work=_SHARING_EFFORT)  # type: ignore[arg-type]  # the stub knows 0 and -1
+        return np.shares_memory(a, b, max_work=_SHARING_EFFORT)
     except np.exceptions.TooHardError:
         return True
 

@@ -150,7 +150,8 @@ def _expand_dims(w: LoopBuilder, call: Call) -> ElementRule:
 def _atleast(w: LoopBuilder, call: Call) -> ElementRule:
     (array,) = call.args
     x = lazy(w, array)
-    rank = {np.atleast_1d: 1, np.atleast_2d: 2, np.atleast_3d: 3}[call.func]
+    ranks: dict[Any, int] = {np.atleast_1d: 1, np.atleast_2d: 2, np.atleast_3d: 3}
+    rank = ranks[call.func]
     if x.rank >= rank:
         return x
     if rank == 3:
