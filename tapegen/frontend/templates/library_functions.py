@@ -18,28 +18,24 @@ def _refuse_complex(is_outside: Any) -> None:
         raise ValueError("the result of a function of np.emath is complex here: pass complex numbers")
 
 
-def sqrt(x: Any) -> Any:
-    if np.isrealobj(x):
-        _refuse_complex(np.less(x, 0))
-    return np.sqrt(x)
+def _is_negative(x: Any) -> Any:
+    return np.less(x, 0)
 
 
-def log(x: Any) -> Any:
-    if np.isrealobj(x):
-        _refuse_complex(np.less(x, 0))
-    return np.log(x)
+def _exceeds_one(x: Any) -> Any:
+    return np.greater(np.abs(x), 1)
 
 
-def log2(x: Any) -> Any:
-    if np.isrealobj(x):
-        _refuse_complex(np.less(x, 0))
-    return np.log2(x)
+def _where_real(function: Callable[..., Any], is_outside: Callable[[Any], Any]) -> Callable[..., Any]:
+    def call(x: Any) -> Any:
+        if np.isrealobj(x):
+            _refuse_complex(is_outside(x))
+        return function(x)
+
+    return call
 
 
-def log10(x: Any) -> Any:
-    if np.isrealobj(x):
-        _refuse_complex(np.less(x, 0))
-    return np.log10(x)
+log = _where_real(np.log, _is_negative)
 
 
 def logn(n: Any, x: Any) -> Any:
@@ -52,35 +48,17 @@ def power(x: Any, p: Any) -> Any:
     return np.power(x, p)
 
 
-def arccos(x: Any) -> Any:
-    if np.isrealobj(x):
-        _refuse_complex(np.greater(np.abs(x), 1))
-    return np.arccos(x)
-
-
-def arcsin(x: Any) -> Any:
-    if np.isrealobj(x):
-        _refuse_complex(np.greater(np.abs(x), 1))
-    return np.arcsin(x)
-
-
-def arctanh(x: Any) -> Any:
-    if np.isrealobj(x):
-        _refuse_complex(np.greater(np.abs(x), 1))
-    return np.arctanh(x)
-
-
 EMATH: Mapping[Callable[..., Any], Callable[..., Any]] = MappingProxyType(
     {
-        np.emath.sqrt: sqrt,
+        np.emath.sqrt: _where_real(np.sqrt, _is_negative),
         np.emath.log: log,
-        np.emath.log2: log2,
-        np.emath.log10: log10,
+        np.emath.log2: _where_real(np.log2, _is_negative),
+        np.emath.log10: _where_real(np.log10, _is_negative),
         np.emath.logn: logn,
         np.emath.power: power,
-        np.emath.arccos: arccos,
-        np.emath.arcsin: arcsin,
-        np.emath.arctanh: arctanh,
+        np.emath.arccos: _where_real(np.arccos, _exceeds_one),
+        np.emath.arcsin: _where_real(np.arcsin, _exceeds_one),
+        np.emath.arctanh: _where_real(np.arctanh, _exceeds_one),
     }
 )
 
