@@ -9,5 +9,6 @@
 * `check_coalescing` - coalescing of bounds checks
 * `strip_mining` - strip-mining of reductions
 * `dot_fusion` - horizontal fusion of dot products
+* `unroll_and_jam` - unroll-and-jam of matrix-vector rows
 * `size_cse` - common subexpression elimination of sizes
 """
