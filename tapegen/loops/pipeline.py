@@ -31,6 +31,7 @@ from tapegen.loops.locality.column_packing import pack_columns
 from tapegen.loops.locality.dead_stores import eliminate_dead_stores
 from tapegen.loops.locality.fusion import fuse_loops
 from tapegen.loops.locality.interchange import interchange_loops
+from tapegen.loops.locality.invariant_loads import hoist_invariant_loads
 from tapegen.loops.locality.live_range_splitting import split_live_ranges
 from tapegen.loops.locality.scalar_replacement import replace_scalars
 from tapegen.loops.locality.scatter_to_gather import convert_scatter_to_gather
@@ -59,6 +60,7 @@ PASSES: tuple[Pass[Function], ...] = (
     Pass("scalarize", scalarize, "array statements as loop nests", False, ("boundscheck", "messages")),
     Pass("eliminate_dead_stores", eliminate_dead_stores, "what nothing reads is not computed"),
     Pass("split_live_ranges", split_live_ranges, "a name for each life of an array, which fusion can tell apart"),
+    Pass("hoist_invariant_loads", hoist_invariant_loads, "elements that do not change are read once, before the loop"),
     Pass("reduce_recurrence_height", reduce_recurrence_height, "shorter chains of operations between iterations"),
     Pass("reverse_loops", reverse_loops, "loops that count up take vector instructions and fuse"),
     Pass("distribute_loops", distribute_loops, "additions that no iteration waits for, in loops of their own"),

@@ -55,6 +55,7 @@ FIRES: dict[str, Any] = {
     "eliminate_common_subexpressions": "nbody",
     "eliminate_dead_stores": "syrk",
     "split_live_ranges": reassigned,
+    "hoist_invariant_loads": "cholesky",
     "reduce_recurrence_height": "newton",
     "reverse_loops": "lu",
     "distribute_loops": "seidel_2d",

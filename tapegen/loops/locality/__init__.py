@@ -2,6 +2,7 @@
 
 * `dead_stores` - dead code and dead store elimination
 * `live_range_splitting` - one array variable for each live range
+* `invariant_loads` - invariant loads hoisted out of innermost loops
 * `block_items` - the statements of a block as items that passes move
 * `check_hoisting` - checks and scalar definitions hoisted before loop nests
 * `fusion` - loop fusion and array contraction
