@@ -10,6 +10,7 @@ import pytest
 
 import tapegen as tg
 from tapegen.errors import BadArgument
+from tests.judged import both
 
 python = {"backend": "python"}
 X = np.array([0.7, -0.4, 1.2])
@@ -304,3 +305,23 @@ def test_a_product_of_the_hessian_takes_its_arguments_from_the_tangents() -> Non
     x = np.array([0.3, -1.2])
     with pytest.raises(BadArgument, match=r"hvp has no argument .wrt"):
         tg.hvp(lambda a, b: np.sum(a**2 * b), (x, x), (x, None), wrt=0, backend="python")
+
+
+@both
+def test_tangents_and_cotangents_of_another_shape_are_errors(backend: str) -> None:
+    """They could be broadcast, or be read in part."""
+
+    def pushed(x, v):
+        return np.sum(tg.jvp(lambda u: u * u, (x,), (v,))[1])
+
+    def pulled(x, v):
+        _, pullback = tg.vjp(lambda u: u * u, x)
+        return np.sum(pullback(v))
+
+    x = np.array([1.0, 2.0, 3.0])
+    for func in (pushed, pulled):
+        derived = tg.differentiable(func, backend=backend)
+        np.testing.assert_allclose(derived.grad(x, np.ones(3)), [2.0, 2.0, 2.0])
+        for wrong in (np.ones(1), np.ones(2), np.ones(4)):
+            with pytest.raises(BadArgument, match=r"(tangent of 'u'|cotangent of result 0) has shape"):
+                derived(x, wrong)

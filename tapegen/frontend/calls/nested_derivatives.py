@@ -7,6 +7,7 @@ any other Python function.  So derivatives nest to any depth.
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,8 +23,9 @@ from tapegen.frontend.calls.random_replay import draw_as, refuse_unseeded, twin
 from tapegen.frontend.calls.repack import container, matched, restored, tangent_of
 from tapegen.frontend.lowering.emit import emit_call
 from tapegen.frontend.mutation.outlined_containers import make_changes, slots_of
+from tapegen.frontend.values.constant_shapes import extent
 from tapegen.frontend.values.context import Context
-from tapegen.frontend.values.materialize import adopt, describe, export, struct_of
+from tapegen.frontend.values.materialize import adopt, describe, export, struct_of, truth
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, Slot, StaticValue, Struct, leaves_of, tuple_of
 from tapegen.frontend.values.state import Bound, known_value
 from tapegen.ir import builders, traversal
@@ -44,12 +46,15 @@ class Pullback:
         The program, whose arguments are as they were.
     wrt : object
         The arguments that its gradients belong to.
+    value : object
+        What is differentiated of the value.
     drawn : tuple of Expr
         Copies of its generators in their original state: a pullback reruns the program with the same draws.
     """
 
     program: Program
     wrt: Any
+    value: Any
     drawn: tuple[Expr, ...]
 
 
@@ -188,7 +193,9 @@ def derivative_call(cx: Context, derivative: Derivative, args: list[Any], kwargs
         held = tuple(_held(cx, expr) for expr in program.given)
         drawn = _twins(cx, program)
         value = cx.call(cx, derivative.func, args, kwargs)
-        pullback = StaticValue(Pullback(dataclasses.replace(program, given=held), wrt, drawn))
+        content = export(cx, value)
+        objective = content.children[0] if derivative.has_aux else content
+        pullback = StaticValue(Pullback(dataclasses.replace(program, given=held), wrt, objective, drawn))
         return _with_function(cx, derivative, value, pullback)
     if kind == "jacobian":
         return _jacobian(cx, program, derivative, several)
@@ -249,6 +256,10 @@ def pullback_call(cx: Context, pullback: Pullback, args: list[Any], kwargs: dict
     active = program.active
     bars = dict(matched(cx, program.objective, export(cx, args[0])))
     seeds = [tangent_of(cx, program.values[k], bars[k]) for k, is_active in enumerate(active) if is_active]
+    results = dict(matched(cx, program.objective, pullback.value))
+    for seed, value in zip(seeds, (results[k] for k, is_active in enumerate(active) if is_active), strict=True):
+        if isinstance(value, Leaf):
+            _check_extents(cx, seed, value.expr, "a cotangent has another shape than its result")
     with _again(cx, program, pullback.drawn) as program:
         return _reversed(cx, program, active, seeds, not isinstance(pullback.wrt, int | str))[1]
 
@@ -299,9 +310,12 @@ def _jvp(cx: Context, derivative: Derivative, args: list[Any], kwargs: dict[str,
 def _pushed(cx: Context, program: Program, tangents: Mapping[int, Any], *, stores: bool = False) -> tuple[Any, Any]:
     """Inline a program with tangents of some arguments: its value, and the tangent of its objective."""
     dots: dict[Var, Any] = {}
+    given = dict(zip(program.function.params, program.given, strict=True))
     for place, tangent in tangents.items():
         for leaf, dot in matched(cx, program.chosen[place], tangent):
-            dots[program.wrt[leaf]] = tangent_of(cx, program.wrt[leaf], dot)
+            var = program.wrt[leaf]
+            dots[var] = tangent_of(cx, var, dot)
+            _check_extents(cx, dots[var], given[var], "a tangent has another shape than its argument")
     active, wrt = program.active, tuple(dots)
     text = program.pipeline.forward(program.function, wrt, active, cx.modules)
     values = written_out(cx, text, [*map(Leaf, program.given), *(dots[var] for var in wrt)])
@@ -311,6 +325,19 @@ def _pushed(cx: Context, program: Program, tangents: Mapping[int, Any], *, store
     if stores:
         make_changes(cx, program.changes, values.__getitem__)
     return restored(cx, program.output, values.__getitem__), restored(cx, program.objective, found.get)
+
+
+def _check_extents(cx: Context, tangent: Any, given: Expr, otherwise: str) -> None:
+    """Raise an error where a tangent or cotangent has another shape than its value; it could be broadcast."""
+    if not isinstance(given.type, Array) or not isinstance(tangent, Leaf):
+        return
+    for axis in range(given.type.rank):
+        pair = (extent(cx, tangent.expr, axis), extent(cx, given, axis))
+        differs = truth(cx, cx.call(cx, StaticValue(operator.ne), pair, {}))
+        if differs is True:
+            cx.raise_(ValueError, otherwise)
+        if differs is not False:
+            cx.raise_if(differs, ValueError, otherwise)
 
 
 def _with_function(cx: Context, derivative: Derivative, value: Any, second: Any) -> Any:
