@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Callable
 from typing import Any
@@ -11,12 +12,14 @@ import pytest
 
 import tapegen as tg
 from tapegen import api
+from tapegen.pipeline.program import Program
 from tests.grown import checks
 from tests.grown.campaign import Campaign, report
 from tests.grown.checks import CHEAP, FINE, INTERNAL, RIGHT, TIMEOUT, WRONG, judge
 from tests.grown.grow import grown
 from tests.grown.known import KNOWN
-from tests.grown.program import Program, Statement
+from tests.grown.program import Program as Grown
+from tests.grown.program import Statement
 from tests.grown.reference import Reference, slope
 from tests.grown.shrink import shrunk
 
@@ -83,6 +86,7 @@ DEFECTS = {
     "second": (tg, "hvp", lambda product: scaled(product, 1.001)),
     "tape": (tg.GradientTape, "gradient", lambda parts: scaled(parts, 1.001)),
     "written": (checks, "module_text", lambda text: text.replace("np.cos(", "np.sin(")),
+    "loops": (Program, "compiled_text", lambda made: dataclasses.replace(made, text=made.text.replace("cos(", "sin("))),
 }
 
 
@@ -141,4 +145,4 @@ def test_a_campaign_reports_what_it_finds() -> None:
     results = list(Campaign(["reverse"], jobs=1).run(random.Random(1).randrange(10**6), 4))
     assert len(results) == 4
     assert "per 10,000" in report(results, 1.0)
-    assert Program([("v", "0.5")]).text().startswith("import")
+    assert Grown([("v", "0.5")]).text().startswith("import")

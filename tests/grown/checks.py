@@ -21,12 +21,13 @@ import numpy as np
 
 import tapegen as tg
 from tapegen.export.module import Wanted, module_text
+from tests.grown.loop_texts import uncompiled
 from tests.grown.program import load, unload
 from tests.grown.reference import Reference, copied, real_leaves, rebuilt, slope, twin
 from tests.grown.rounding import moved, rounding_decides
 from tests.grown.values import children, is_number, is_real, leaves
 
-STAGES = ("primal", "reverse", "forward", "complex", "jacobian", "tape", "second", "written", "compiled", "cache")
+STAGES = tuple("primal reverse forward complex jacobian tape second written loops compiled cache".split())
 PYTHON = STAGES[:8]
 CHEAP = STAGES[:3]
 SECONDS = 30
@@ -346,6 +347,11 @@ class Checks:
         if self.gradient is not None and said[0].startswith("["):
             found = [np.asarray(each) for each in json.loads(said[0])]
             self._against_differences(found, "gradient of another process")
+
+    def loops(self) -> None:
+        """The text for compiled code, as CPython runs it."""
+        with uncompiled():
+            self.compiled()
 
     def compiled(self) -> None:
         """Compiled code: value, arguments afterwards, gradient, direction."""
