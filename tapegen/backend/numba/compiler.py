@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from types import CodeType
 from typing import Any, ClassVar, NamedTuple
 
-from numba.core import types
-from numba.core.callconv import CPUCallConv
+from numba.core import cgutils, types
+from numba.core.callconv import CPUCallConv, TryStatus
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.cpu import CPUContext
@@ -59,7 +59,7 @@ class CompilerOptions(NamedTuple):
 
 
 class _LineCallConv(CPUCallConv):
-    """The calling convention, with the current line for errors that have none."""
+    """The calling convention, with the current line for errors that have none, and without questions for `try`."""
 
     def __init__(self, context: Any, lower: RegisterPromotingLower) -> None:
         super().__init__(context)
@@ -68,11 +68,33 @@ class _LineCallConv(CPUCallConv):
     def set_static_user_exc(
         self, builder: Any, exc: Any, exc_args: Any = None, loc: Any = None, func_name: str | None = None
     ) -> None:
-        # functions that numba compiles on the way share this object, and other callers share their code
-        own = builder.function.name == self._lower.fndesc.mangled_name
-        if loc is None and exc is not None and own:
+        if loc is None and exc is not None and self._is_own(builder):
             loc, func_name = self._lower.loc, self._lower.func_ir.func_id.func_name
         super().set_static_user_exc(builder, exc, exc_args, loc, func_name)
+
+    def check_try_status(self, builder: Any) -> Any:
+        if self._may_catch(builder):
+            return super().check_try_status(builder)
+        return TryStatus(in_try=cgutils.false_bit, excinfo=None)
+
+    def return_status_propagate(self, builder: Any, status: Any) -> None:
+        if self._may_catch(builder):
+            super().return_status_propagate(builder, status)
+            return
+        builder.store(status.excinfoptr, self._get_excinfo_argument(builder.function))
+        self._return_errcode_raw(builder, status.code)
+
+    def _is_own(self, builder: Any) -> bool:
+        """Whether the builder is in the function that is being lowered.
+
+        Functions that numba compiles on the way share this object, and other callers share their code.
+        """
+        return bool(builder.function.name == self._lower.fndesc.mangled_name)
+
+    def _may_catch(self, builder: Any) -> bool:
+        """Whether a `try` may be around the current place; then its depth is counted in memory."""
+        code = self._lower.func_ir.func_id.code
+        return not (is_enabled("direct_exits") and self._is_own(builder) and not code.co_exceptiontable)
 
 
 class _Context(CPUContext):

@@ -127,6 +127,16 @@ PATCHES = (
         ),
     ),
     Patch(
+        "direct_exits",
+        "errors leave a function without `try` without a look at how many of these are around them",
+        (
+            Uses("numba.core.callconv:CPUCallConv.check_try_status", ("self", "builder")),
+            Uses("numba.core.callconv:CPUCallConv.return_status_propagate", ("self", "builder", "status")),
+            Uses("numba.core.callconv:CPUCallConv._get_excinfo_argument", ("self", "func")),
+            Uses("numba.core.callconv:TryStatus"),
+        ),
+    ),
+    Patch(
         "register_promotion",
         "variables are SSA values instead of stack slots: less for LLVM to promote",
         (
