@@ -12,6 +12,7 @@ import numpy as np
 
 from tapegen.errors import BadArgument
 from tapegen.rules.gradient_modifiers import stop_gradient
+from tapegen.runtime.tracebacks import hides_frames
 from tapegen.tape.engine import pytree
 from tapegen.tape.engine.state import STATE, Call, suspended
 from tapegen.tape.gradient_tape import GradientTape
@@ -93,6 +94,7 @@ def custom_gradient(func: Any = None) -> Any:
     if func is None:
         return custom_gradient
 
+    @hides_frames
     @functools.wraps(func)
     def decorated(*args: Any, **kwargs: Any) -> Any:
         with _watching() as watcher:
@@ -209,6 +211,7 @@ def grad_pass_through(func: Callable[P, Any]) -> Callable[P, Any]:
     (6.0, 3.0)
     """
 
+    @hides_frames
     @functools.wraps(func)
     def decorated(x: Any, *args: Any, **kwargs: Any) -> Any:
         with suspended():
@@ -239,6 +242,7 @@ def recompute_grad(func: Callable[P, R]) -> Callable[P, R]:
         Accepts the arguments of `func`.
     """
 
+    @hides_frames
     @functools.wraps(func)
     def decorated(*args: P.args, **kwargs: P.kwargs) -> R:
         with suspended(), _watching() as watcher:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import MissingRule
+from tapegen.runtime.tracebacks import hides_frames
 from tapegen.tape.engine import pytree
 from tapegen.tape.engine.leaks import raise_refusal_behind
 from tapegen.tape.engine.operations import Operation
@@ -46,6 +47,7 @@ class ForwardAccumulator(Following):
     np.float64(12.0)
     """
 
+    @hides_frames
     def __init__(self, primals: Any, tangents: Any) -> None:
         super().__init__()
         self._dots: dict[int, Any] = {}
@@ -75,6 +77,7 @@ class ForwardAccumulator(Following):
 
     # ---- context -----------------------------------------------------------------------------------------------------
 
+    @hides_frames
     def __enter__(self) -> ForwardAccumulator:
         if self._recording:
             raise ValueError("Accumulator is already recording.")
@@ -82,6 +85,7 @@ class ForwardAccumulator(Following):
         self._recording = True
         return self
 
+    @hides_frames
     def __exit__(self, _: Any, error: BaseException | None, trace: TracebackType | None) -> None:
         STATE.active = [recorder for recorder in STATE.active if recorder is not self]
         self._recording = False
@@ -93,6 +97,7 @@ class ForwardAccumulator(Following):
     def cut(self, how: str, what: str, number: int, made: tuple[int, ...] = ()) -> None:
         """Tangents are zero from here on."""
 
+    @hides_frames
     def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
         """The tangents of results, in their structure; None, or zeros, for inactive results."""
         zero = is_zero_wanted(unconnected_gradients)

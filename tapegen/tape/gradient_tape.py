@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
 
+from tapegen.runtime.tracebacks import hides_frames
 from tapegen.tape.diagnostics import Cut, Trail, explanation
 from tapegen.tape.engine import pytree
 from tapegen.tape.engine.leaks import raise_refusal_behind
@@ -78,6 +79,7 @@ class GradientTape(Following):
 
     # ---- context -----------------------------------------------------------------------------------------------------
 
+    @hides_frames
     def __enter__(self) -> GradientTape:
         if self._recording:
             raise ValueError("Tape is still recording, This can happen if you try to re-enter an already-active tape.")
@@ -87,6 +89,7 @@ class GradientTape(Following):
         self._start()
         return self
 
+    @hides_frames
     def __exit__(self, _: Any, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._recording:
             self._stop()
@@ -161,6 +164,7 @@ class GradientTape(Following):
         if item._value.dtype.kind in "fc":
             self.tracked.add(item._id)
 
+    @hides_frames
     def watch(self, tensor: Any) -> None:
         """Watch a tensor or a variable, or every one of a structure of them.
 
@@ -210,6 +214,7 @@ class GradientTape(Following):
             if self._records is not None:
                 self._start(place)
 
+    @hides_frames
     def reset(self) -> None:
         """Release the records and the watched values, and continue recording."""
         if not self._recording:
@@ -226,6 +231,7 @@ class GradientTape(Following):
     def gradient(
         self, target: Any, sources: Any, output_gradients: Any = None, unconnected_gradients: Any = ...
     ) -> Any: ...
+    @hides_frames
     def gradient(
         self,
         target: Any,
@@ -263,6 +269,7 @@ class GradientTape(Following):
             sources, [connected(result, source, unconnected) for result, source in zip(results, found, strict=True)]
         )
 
+    @hides_frames
     def jacobian(
         self,
         target: Any,
@@ -297,6 +304,7 @@ class GradientTape(Following):
         self._release()
         return pytree.refilled(target, results)
 
+    @hides_frames
     def batch_jacobian(
         self,
         target: Any,
@@ -351,6 +359,7 @@ class GradientTape(Following):
 
     # ---- queries of the records --------------------------------------------------------------------------------------
 
+    @hides_frames
     def source(self, target: Any, sources: Any) -> Source:
         """What was recorded between `sources` and `target`, as a generated forward and backward sweep.
 
@@ -363,6 +372,7 @@ class GradientTape(Following):
         assert self._records is not None
         return source_of(self._records, operands("target", target), target, sources)
 
+    @hides_frames
     def explain(self, target: Any, source: Any) -> str:
         """Why the gradient of `target` with respect to `source` is None, or that it is not.
 

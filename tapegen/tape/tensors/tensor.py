@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tapegen.errors import BadArgument, NotDifferentiable
+from tapegen.runtime.tracebacks import hide_frames, hides_frames
 from tapegen.tape.engine.hooks import HOOKS
 from tapegen.tape.engine.leaks import refuse
 from tapegen.tape.engine.operations import Operation, operation_of
@@ -100,6 +101,7 @@ class Traced(ArrayMethods):
             raise refuse(form)
         return value
 
+    @hides_frames
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         value = np.asarray(self._leave("an array"), dtype)
         if copy:
@@ -109,26 +111,32 @@ class Traced(ArrayMethods):
             return value.view()
         return value
 
+    @hides_frames
     def __float__(self) -> float:
         return float(self._leave("a float"))
 
+    @hides_frames
     def __int__(self) -> int:
         return int(self._leave("an int"))
 
+    @hides_frames
     def __complex__(self) -> complex:
         return complex(self._leave("a complex number"))
 
+    @hides_frames
     def __index__(self) -> int:
         return self._leave("an index").__index__()
 
     def __bool__(self) -> bool:
         return bool(self._operand()[0])
 
+    @hides_frames
     def __len__(self) -> int:
         if not self.ndim:
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
+    @hides_frames
     def __iter__(self) -> Iterator[Tensor]:
         if not self.ndim:
             raise TypeError("iteration over a 0-d tensor")
@@ -140,6 +148,7 @@ class Traced(ArrayMethods):
     def __format__(self, spec: str) -> str:
         return format(self._value if not self.ndim else str(self), spec)
 
+    @hides_frames
     def __setitem__(self, index: Any, value: Any) -> None:
         raise NotDifferentiable(
             f"a {type(self).__name__} cannot be changed in place.",
@@ -150,22 +159,34 @@ class Traced(ArrayMethods):
     # ---- NumPy's protocols -------------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if method == "__call__" and not kwargs:
-            operation = operation_of(ufunc)
-            if operation.kind != "expands":
-                if len(inputs) == 1 and ufunc.nout == 1:
-                    return unary(operation, inputs[0])
-                if len(inputs) == 2 and ufunc.nout == 1:
-                    return binary(operation, inputs[0], inputs[1])
-        return HOOKS.ufunc(ufunc, method, inputs, kwargs)
+        try:
+            if method == "__call__" and not kwargs:
+                operation = operation_of(ufunc)
+                if operation.kind != "expands":
+                    if len(inputs) == 1 and ufunc.nout == 1:
+                        return unary(operation, inputs[0])
+                    if len(inputs) == 2 and ufunc.nout == 1:
+                        return binary(operation, inputs[0], inputs[1])
+            return HOOKS.ufunc(ufunc, method, inputs, kwargs)
+        except BaseException as error:
+            hide_frames(error)
+            raise
 
     def __array_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        return HOOKS.function(func, args, kwargs)
+        try:
+            return HOOKS.function(func, args, kwargs)
+        except BaseException as error:
+            hide_frames(error)
+            raise
 
     def __getitem__(self, index: Any) -> Tensor:
-        return HOOKS.getitem(self, index)
+        try:
+            return HOOKS.getitem(self, index)
+        except BaseException as error:
+            hide_frames(error)
+            raise
 
     # ---- operators ---------------------------------------------------------------------------------------------------
 

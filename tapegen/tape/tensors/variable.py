@@ -8,6 +8,7 @@ import numpy as np
 
 from tapegen.errors import BadArgument
 from tapegen.ir.protocols import refuses
+from tapegen.runtime.tracebacks import hides_frames
 from tapegen.tape.engine import pytree
 from tapegen.tape.engine.operations import operation_of
 from tapegen.tape.engine.state import STATE, cut, fresh_id
@@ -32,6 +33,7 @@ class Variable(Traced):
 
     __slots__ = ("_name", "_trainable")
 
+    @hides_frames
     def __init__(self, initial_value: Any, trainable: bool = True, name: str | None = None, dtype: Any = None) -> None:
         self._value = np.array(_plain(initial_value), dtype)
         self._id = fresh_id()
@@ -77,6 +79,7 @@ class Variable(Traced):
 
     # ---- assignment --------------------------------------------------------------------------------------------------
 
+    @hides_frames
     def assign(self, value: Any) -> Variable:
         """Replace the value; no derivative passes."""
         new = _plain(value)
@@ -105,10 +108,12 @@ class Variable(Traced):
                 if isinstance(item, Traced):
                     cut("assigned", self.name, item._id)
 
+    @hides_frames
     def assign_add(self, delta: Any) -> Variable:
         """Replace the value `v` by `v + delta`."""
         return self._changed(delta, self._value + _plain(delta))
 
+    @hides_frames
     def assign_sub(self, delta: Any) -> Variable:
         """Replace the value `v` by `v - delta`."""
         return self._changed(delta, self._value - _plain(delta))
@@ -119,6 +124,7 @@ class Variable(Traced):
         part._value, part._id, part._variable, part._index = read._value, read._id, self, index
         return part
 
+    @hides_frames
     def __setitem__(self, index: Any, value: Any) -> None:
         self._set(index, value, _plain(value))
 
@@ -144,14 +150,17 @@ class Part(Tensor):
     _variable: Variable
     _index: Any
 
+    @hides_frames
     def assign(self, value: Any) -> Variable:
         """Replace these elements of the variable."""
         return self._variable._set(self._index, value, _plain(value))
 
+    @hides_frames
     def assign_add(self, delta: Any) -> Variable:
         """Add to these elements of the variable."""
         return self._variable._set(self._index, delta, self._now() + _plain(delta))
 
+    @hides_frames
     def assign_sub(self, delta: Any) -> Variable:
         """Subtract from these elements of the variable."""
         return self._variable._set(self._index, delta, self._now() - _plain(delta))
