@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
@@ -12,12 +13,20 @@ import numpy as np
 
 from tapegen.api import Differentiable, differentiable, refuse_recorded, with_options
 from tapegen.errors import BadArgument
-from tapegen.frontend.calls.batches import OMITTED, Axes, axes_of_parts, axis_within, named_axes, passed
-from tapegen.frontend.source.callables import free_parameters, standing_for, unwrap
+from tapegen.frontend.calls.batches import (
+    OMITTED,
+    Axes,
+    axes_of_directions,
+    axes_of_parts,
+    axis_within,
+    named_axes,
+    passed,
+)
+from tapegen.frontend.source.callables import free_parameters, made_for, standing_for, unwrap
 from tapegen.frontend.source.synthesize import function_from_text
 from tapegen.frontend.values.pytree import children_of, leaf_type, rebuild
 from tapegen.higher_order import hvp, jacobian
-from tapegen.ir.protocols import marks
+from tapegen.ir.protocols import marks, refuses
 from tapegen.ir.types import RandomGenerator
 from tapegen.pipeline.batch_loops import DIFFER, EMPTY
 from tapegen.pipeline.nested import PIPELINE
@@ -45,7 +54,12 @@ class Batch(Generic[P]):
         return f"<batch of {getattr(self.owner.python, '__qualname__', self.owner.python)}, in_axes={self.axes!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Batch, (self.owner, self.axes)
+        return _shared, (self.owner, self.axes)
+
+    def __tapegen_written__(self) -> tuple[str, tuple[Any, ...]]:
+        """Its text: see `pipeline.reproducer`."""
+        options = "".join(f", {name}={value!r}" for name, value in self.options.changed().items())
+        return f"tg.batch({{}}, {{}}{options.replace('{', '{{').replace('}', '}}')})", (self.owner.python, self.axes)
 
     @property
     def options(self) -> Options:
@@ -129,17 +143,23 @@ class Batch(Generic[P]):
         if key not in self._loops:
             by_position, by_name = named_axes(self.axes, self.of("__call__").names, count, keywords)
             axes = (0, tuple([each for _, each in by_position]), by_name)
-            self._loops[key] = self._loop("vjp", "value_bar, args, kwargs", "(*args, **kwargs)[1](value_bar)", axes)
+            call = "(*args, **kwargs)[1](value_bar)"
+            place = f"_pullback({count}, {keywords!r})"
+            self._loops[key] = self._loop("vjp", "value_bar, args, kwargs", call, axes, place)
         return self._loops[key]
 
     def of(self, name: str) -> _Loop:
         """The loop that a method of this name runs."""
         if name not in self._loops:
             if name in ("jvp", "hvp"):
-                axes = (self.axes, self.axes)
-                self._loops[name] = self._loop(name, "primals, tangents", "(primals, tangents)", axes)
+                others = "" if name == "hvp" else ", **kwargs"
+                text = f"primals, tangents{others}"
+                axes = axes_of_directions(
+                    self.axes, self.of("__call__").names, inspect.signature(self.python).parameters
+                )
+                self._loops[name] = self._loop(name, text, f"({text})", axes, f"of({name!r})")
             else:
-                self._loops[name] = _Loop(self._instance(name), self.owner, self.axes, name)
+                self._loops[name] = _Loop(self._instance(name), self, self.axes, name, f"of({name!r})")
         return self._loops[name]
 
     def _instance(self, name: str) -> Callable[..., Any]:
@@ -150,7 +170,7 @@ class Batch(Generic[P]):
         found: Callable[..., Any] = owner if name == "__call__" else getattr(owner, name)
         return found
 
-    def _loop(self, name: str, parameters: str, call: str, axes: Axes) -> _Loop:
+    def _loop(self, name: str, parameters: str, call: str, axes: Axes, place: str) -> _Loop:
         """The loop over calls of a method whose parameters are not those of the function."""
         title = f"{_title(self.owner)}_{name}"
         if name == "hvp":
@@ -159,8 +179,17 @@ class Batch(Generic[P]):
         else:
             given = {"function": self._instance(name)}
             call = f"function{call}"
-        instance = function_from_text(f"def {title}({parameters}):\n    return {call}\n", given)
-        return _Loop(instance, self.owner, axes, name)
+        instance = made_for(
+            function_from_text(f"def {title}({parameters}):\n    return {call}\n", given), unwrap(self.owner.python)[0]
+        )
+        return _Loop(instance, self, axes, name, place)
+
+
+refuses(
+    Batch.vjp,
+    "its pullback computes the values of all instances again.",
+    "Call tg.vjp(batched, *args): its cotangents of arguments that the instances share are those of the whole batch.",
+)
 
 
 class _Loop:
@@ -178,8 +207,10 @@ class _Loop:
 
     __tapegen_opaque__ = True
 
-    def __init__(self, python: Callable[..., Any], owner: Differentiable, axes: Axes, name: str) -> None:
+    def __init__(self, python: Callable[..., Any], batch: Batch[Any], axes: Axes, name: str, place: str) -> None:
         self.python, self.axes = python, axes
+        self._batch, self._place = batch, place
+        owner = batch.owner
         function, bound, named = unwrap(python)
         parameters = [each for each in free_parameters(function, len(bound)) if each.name not in named]
         self.names = tuple(each.name for each in parameters if each.kind in _POSITIONAL)
@@ -194,6 +225,10 @@ class _Loop:
         compiled = differentiable(self.function, **kept)
         assert isinstance(compiled, Differentiable)
         self.compiled = compiled
+
+    def __tapegen_written__(self) -> tuple[str, tuple[Any, ...]]:
+        """Its text: see `pipeline.reproducer`."""
+        return f"{{}}.{self._place}", (self._batch,)
 
     def of(self, name: str) -> _Loop:
         """Itself: see `ir.protocols.marks`."""
@@ -296,6 +331,7 @@ def _stacked(results: list[Any]) -> Any:
     return rebuild(struct, [_stacked(list(column)) for column in columns])
 
 
+@marks("batch", PIPELINE)
 @hides_frames
 def batch(func: Callable[P, Any], in_axes: Axes = 0, wrt: Wrt = 0, **options: Any) -> Batch[P]:
     """A function for each instance of a batch, with its derivatives.
@@ -307,10 +343,10 @@ def batch(func: Callable[P, Any], in_axes: Axes = 0, wrt: Wrt = 0, **options: An
     ----------
     func : callable
         A function of one instance.
-    in_axes : int, None or sequence of them
-        The axis of the instances: of all arguments, or of each one by position.  It may be negative.  It holds for all
-        arrays in an argument; a dict, tuple or list gives other axes to the parts of a structure.  None is for what
-        all instances share.
+    in_axes : int, None, sequence or dict of them
+        The axis of the instances: of all arguments, or of each one by position or by name.  It may be negative.  It
+        holds for all arrays in an argument; a dict, tuple or list gives other axes to the parts of a structure.  None
+        is for what all instances share.
     wrt : int, str or sequence of them
         Arguments to differentiate with respect to.
     **options
@@ -325,7 +361,28 @@ def batch(func: Callable[P, Any], in_axes: Axes = 0, wrt: Wrt = 0, **options: An
     """
     axes = _checked(in_axes)
     chosen: Any = wrt if isinstance(wrt, int | str) else as_wrt(wrt)
-    return Batch(with_options(func, chosen, options), axes)
+    return _shared(with_options(func, chosen, options), axes)
+
+
+def _shared(owner: Differentiable, axes: Axes) -> Batch[Any]:
+    """The same object for the same function and axes, so that `tg.batch(f)(x)` in a loop compiles once."""
+    found = _made(owner, _frozen(axes))
+    if not found:
+        found.append(Batch(owner, axes))
+    return found[0]
+
+
+@functools.lru_cache(maxsize=256)
+def _made(owner: Differentiable, axes: object) -> list[Batch[Any]]:
+    """Where the batch of a function is kept."""
+    return []
+
+
+def _frozen(axes: Axes) -> object:
+    """Axes as a key."""
+    if isinstance(axes, Mapping):
+        return "named", tuple((key, _frozen(part)) for key, part in axes.items())
+    return tuple(map(_frozen, axes)) if isinstance(axes, tuple) else axes
 
 
 def _checked(axes: Any) -> Axes:

@@ -96,12 +96,13 @@ def mark_of(func: object) -> Mark | None:
 
 
 def refuses(target: Any, reason: str, advice: str) -> None:
-    """Mark a function or class that cannot be differentiated: the reason, and what to write instead."""
+    """Mark a function, method or class that cannot be differentiated: the reason, and what to write instead."""
     target.__tapegen_refusal__ = reason, advice
 
 
 def refusal_by(target: object) -> tuple[str, str] | None:
     """The refusal mark of a function or class, if it has one."""
+    target = target.__func__ if isinstance(target, MethodType) else target
     found = getattr(target, "__tapegen_refusal__", None) if isinstance(target, (FunctionType, type)) else None
     return found if isinstance(found, tuple) else None
 

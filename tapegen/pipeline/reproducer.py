@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import PACKAGE
+from tapegen.frontend.source.callables import calls_instead
 from tapegen.frontend.source.locate import locate
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, Struct, children_of, rebuild
 from tapegen.ir.protocols import is_opaque, mark_of
@@ -67,7 +68,7 @@ def written_reproducer(subject: Subject, stage: str, error: BaseException) -> st
 
 def reproducer_text(subject: Subject, stage: str, error: BaseException) -> str:
     """The text of a module that reproduces an error."""
-    writer = _Writer(subject.function)
+    writer = _Writer(calls_instead(subject.function) or subject.function)
     name = writer.function(subject.function)
     given = {key: concrete(value) for key, value in subject.arguments.items()}
     bound = inspect.BoundArguments(subject.signature, given)
@@ -184,6 +185,10 @@ class _Writer:
             if mark_of(value) is not None and value.__name__ in _DERIVATIVES:
                 return f"tg.{value.__name__}({self.value(owner.python)}, {owner.options.wrt!r})"
             return f"{self.value(owner)}.{value.__name__}"
+        written = getattr(value, "__tapegen_written__", None)
+        if is_opaque(value) and written is not None:  # the text of an expression for it, and the parts that this needs
+            text, parts = written()
+            return str(text.format(*map(self.value, parts)))
         inner = getattr(value, "python", None)
         if is_opaque(value) and callable(inner) and hasattr(value, "options"):
             return f"tg.differentiable({self.value(inner)}, wrt={value.options.wrt!r})"

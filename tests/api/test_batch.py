@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import pickle
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -255,6 +254,7 @@ def test_what_is_not_passed_has_no_instances() -> None:
     total = np.sum(x, axis=1)
     every, first = (tg.batch(scaled, axes, backend="python") for axes in (0, (0, None)))
     by_position = tg.batch(scaled, (0, 0, None), backend="python")
+    by_name = tg.batch(scaled, {"x": 0, "k": None, "m": 0}, backend="python")
     for compiled in (False, True):
 
         def value(batched: Any, *args: Any, compiled: bool = compiled, **kwargs: Any) -> Any:
@@ -270,6 +270,10 @@ def test_what_is_not_passed_has_no_instances() -> None:
         np.testing.assert_allclose(value(first, x, 5.0), total * 15.0)
         np.testing.assert_allclose(value(first, x, k=5.0, m=1.0), total * 5.0)
         np.testing.assert_allclose(value(by_position, x, ks, 4.0), total * ks * 12.0)
+        np.testing.assert_allclose(value(by_name, x, m=ks), total * 2.0 * ks)
+        np.testing.assert_allclose(value(by_name, x, 5.0, m=ks), total * 5.0 * ks)
+        with pytest.raises(BadArgument, match="in_axes has no entry for 'argument 2'"):
+            value(by_name, x, 5.0, 1.0)
         with pytest.raises(BadArgument, match="in_axes has 2 entries, and the call 3 arguments"):
             value(first, x, 5.0, 4.0)
 
@@ -286,63 +290,25 @@ def test_random_draws_follow_each_other(backend: str) -> None:
     assert rng.bit_generator.state == own.bit_generator.state
 
 
-# ---- composition -----------------------------------------------------------------------------------------------------
-
-rows = tg.batch(halvings, (0, None), backend="python")
-double = tg.batch(rows, (0, None), backend="python")
-
-
 @both
-def test_a_batch_of_a_batch(backend: str) -> None:
-    x = drawn(2, COUNT, 3)
-    wanted = [[halvings(each, 0.7) for each in row] for row in x]
-    np.testing.assert_allclose(tg.batch(rows, (0, None), backend=backend)(x, 0.7), wanted)
-    gradients = tg.batch(rows.grad, (0, None), backend=backend)(x, 0.7)
-    single = tg.grad(halvings, backend="python")
-    np.testing.assert_allclose(gradients, [[single(each, 0.7) for each in row] for row in x])
-
-
-@both
-def test_a_batch_inside_a_function(backend: str) -> None:
-    def loss(x, k):
-        return np.sum(rows(x, k) ** 2) + np.sum(rows.grad(x, k))
-
-    def by_loop(x, k):
-        total = 0.0
-        for each in x:
-            total = total + halvings(each, k) ** 2 + np.sum(tg.grad(halvings)(each, k))
-        return total
-
-    x = drawn(COUNT, 3)
-    value, (of_x, of_k) = tg.value_and_grad(loss, (0, 1), backend=backend)(x, 0.7)
-    wanted, (x_wanted, k_wanted) = tg.value_and_grad(by_loop, (0, 1), backend="python")(x, 0.7)
-    np.testing.assert_allclose(value, wanted)
-    np.testing.assert_allclose(of_x, x_wanted)
-    np.testing.assert_allclose(of_k, k_wanted)
-
-
-@both
-def test_derivatives_of_a_batch(backend: str) -> None:
-    x = drawn(COUNT, 3)
-    jacobian = tg.jacobian(tg.batch(halvings, (0, None), backend=backend), backend=backend)(x, 0.7)
-    for k in range(COUNT):
-        np.testing.assert_allclose(jacobian[k, k], tg.grad(halvings, backend="python")(x[k], 0.7))
-    assert np.count_nonzero(jacobian) == x.size
-    hessian = tg.jacobian(rows.grad, backend=backend)(x, 0.7)
-    np.testing.assert_allclose(hessian[1, :, 1], tg.hessian(halvings, backend="python")(x[1], 0.7))
-
-
-def test_a_differentiable_function_keeps_its_options() -> None:
-    decorated = tg.differentiable(energy, has_aux=True, backend="python")
-    assert tg.batch(decorated).options == decorated.options
-    assert tg.batch(decorated, wrt="x").options.wrt == "x"
-
-
-def test_pickles_and_signatures() -> None:
-    copied = pickle.loads(pickle.dumps(rows))
-    np.testing.assert_array_equal(copied(drawn(COUNT, 3), 0.7), rows(drawn(COUNT, 3), 0.7))
-    assert list(inspect.signature(rows.python).parameters) == ["x", "k"]
-    assert "halvings" in repr(rows)
+def test_directions_of_what_is_passed(backend: str) -> None:
+    x, v, ks = drawn(COUNT, 3), drawn(COUNT, 3)[::-1], drawn(COUNT)
+    total, along = np.sum(x, axis=1), np.sum(v, axis=1)
+    for in_axes in (0, (0, 0), {"x": 0, "k": 0, "m": None}):
+        batched = tg.batch(scaled, in_axes, backend=backend)
+        value, tangent = batched.jvp((x,), (v,), k=ks)
+        np.testing.assert_allclose(value, total * ks * 3.0)
+        np.testing.assert_allclose(tangent, along * ks * 3.0)
+        np.testing.assert_allclose(batched.jvp((x, ks), (v, None))[1], along * ks * 3.0)
+    batched = tg.batch(lambda u: u * u, backend=backend)
+    for wrong in (v[:, :1], v[:, :2]):
+        with pytest.raises(BadArgument, match=r"the tangent of 'u' has shape"):
+            batched.jvp((x,), (wrong,))
+    with pytest.raises(BadArgument, match=r"'primals.0' has 4 instances along axis 0, 'tangents.0' has 3"):
+        batched.jvp((x,), (v[:3],))
+    for wrong in (np.ones((COUNT, 1)), np.ones((COUNT, 2))):
+        with pytest.raises(BadArgument, match=r"the cotangent of result 0 has shape"):
+            batched.vjp(x)[1](wrong)
 
 
 # ---- empty batches ---------------------------------------------------------------------------------------------------

@@ -149,6 +149,8 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "jacobian": lambda: tg.jacobian(squares, backend="python")(X),
     "hessian": lambda: tg.hessian(simple, backend="python")(X),
     "hvp": lambda: tg.hvp(simple, [X], [X], backend="python"),
+    "batch": lambda: tg.batch(simple, backend="numba").grad(np.stack([X, X])),
+    "batch of vjp": lambda: tg.batch(simple, backend="python").vjp(np.stack([X, X]))[1](np.ones(2)),
     "linearize": lambda: tg.linearize(simple, X, backend="python")[1](X),
     "inspect": lambda: str(tg.differentiable(simple).inspect(X)),
     "tape": taped,

@@ -7,28 +7,34 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import inspect
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import FunctionType
+from typing import Any, Final, cast
 
 import numpy as np
 
 from tapegen.errors import BadArgument, NotDifferentiable
 from tapegen.frontend.calls.nested_derivatives import written_out
-from tapegen.frontend.calls.outline import Derivative, outline_call
+from tapegen.frontend.calls.outline import Derivative, outline_call, parameters_of
 from tapegen.frontend.calls.repack import restored
 from tapegen.frontend.lowering.emit import emit_call
 from tapegen.frontend.values.constant_shapes import extent
 from tapegen.frontend.values.context import Context
-from tapegen.frontend.values.materialize import adopt, export, truth
+from tapegen.frontend.values.materialize import adopt, export, static, struct_of, truth
 from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct
-from tapegen.frontend.values.state import is_number
+from tapegen.frontend.values.state import Closure, is_number
+from tapegen.ir.keywords import Keywords
 from tapegen.ir.nodes import Expr, Var
-from tapegen.ir.protocols import Mark
+from tapegen.ir.protocols import Kind, Mark
 from tapegen.ir.types import Array, ListOf, RandomGenerator, Scalar, Type
 
 Axes = Any
-"""An axis, None for what all instances share, or the axes of the parts of an argument in its structure."""
+"""An axis, None for what all instances share, or the axes of the parts of an argument in its structure.
+
+Those of all arguments of a function are one of these, or a tuple by position, or a dict by name.
+"""
 
 
 class _Omitted(enum.Enum):
@@ -45,6 +51,8 @@ def axes_of_parts(axes: Axes, struct: Struct, name: str) -> list[Axes]:
         return [axes] * len(struct.keys)
     if isinstance(axes, Mapping) and set(axes) == set(struct.keys):
         return [axes[key] for key in struct.keys]
+    if isinstance(axes, _ByPosition) and len(axes) >= len(struct.keys):
+        return list(axes[: len(struct.keys)])
     if not isinstance(axes, Mapping) and len(axes) == len(struct.keys) and struct.kind in ("tuple", "list"):
         return list(axes)
     raise BadArgument(
@@ -78,7 +86,7 @@ def named_axes(
     Parameters
     ----------
     axes
-        Those of all arguments, or of each one by position.
+        Those of all arguments, or of each one by position or name.
     names : sequence of str
         The parameters that can be passed by position; there may be more arguments (`*args`).
     count : int
@@ -89,6 +97,14 @@ def named_axes(
     named = [names[k] if k < len(names) else f"argument {k}" for k in range(count)]
     if isinstance(axes, int | None):
         return [(name, axes) for name in named], dict.fromkeys(keywords, axes)
+    if isinstance(axes, Mapping):
+        missing = next((name for name in (*named, *keywords) if name not in axes), None)
+        if missing is not None:
+            raise BadArgument(
+                f"in_axes has no entry for '{missing}'.",
+                "Give one for each argument: None for those that all instances share.",
+            )
+        return [(name, axes[name]) for name in named], {name: axes[name] for name in keywords}
     positions = {name: k for k, name in enumerate(names)}
     needed = max([count, *(positions[name] + 1 for name in keywords if name in positions)])
     if len(axes) < needed:
@@ -100,19 +116,90 @@ def named_axes(
     return list(zip(named, axes, strict=False)), by_name
 
 
+class _ByPosition(tuple[Axes, ...]):
+    """The axes of arguments in a sequence, in which the last ones may be left out."""
+
+
+def axes_of_directions(axes: Axes, names: Sequence[str], keywords: Iterable[str]) -> Axes:
+    """The axes of the arguments of `jvp`: primals, tangents, and the parameters `keywords` of the function.
+
+    `axes` are those of the function, `names` its parameters that can be passed by position.
+    """
+    if isinstance(axes, int | None):
+        return axes
+    by_name = dict(axes) if isinstance(axes, Mapping) else dict(zip(names, axes, strict=False))
+    by_position = _ByPosition(by_name.get(name) for name in names) if isinstance(axes, Mapping) else _ByPosition(axes)
+    return {**dict.fromkeys(keywords), **by_name, "primals": by_position, "tangents": by_position}
+
+
 def passed(names: Sequence[str], args: Sequence[Any], is_omitted: Callable[[Any], bool]) -> tuple[int, dict[str, Any]]:
     """How many positional arguments come before the first one that is omitted, and those after it, by name."""
     count = next((k for k, arg in enumerate(args) if is_omitted(arg)), len(args))
     return count, {names[k]: args[k] for k in range(count, len(args)) if not is_omitted(args[k])}
 
 
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Batched:
+    """What `tg.batch` makes inside a function of a function that is defined there, and its derivatives."""
+
+    __tapegen_opaque__ = True
+
+    mark: Mark
+    func: Any
+    axes: Axes
+    names: tuple[str, ...]
+    wrt: Any = 0
+    has_aux: bool = False
+
+    def attribute(self, name: str) -> Batched | None:
+        """The method of a name; None if there is none."""
+        axes, names = self.axes, self.names
+        if name == "jvp":
+            axes, names = axes_of_directions(axes, names, ()), ("primals", "tangents")
+        elif name not in ("value_and_grad", "grad", "jacobian"):
+            return None
+        kind = cast(Kind, name)
+        derived = StaticValue(Derivative(Mark(kind, self.mark.pipeline), self.func, self.wrt, self.has_aux))
+        return dataclasses.replace(self, func=derived, axes=axes, names=names)
+
+
 def batched_call(cx: Context, func: Any, mark: Mark, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """A call of a marked method of what `tg.batch` returns."""
-    return batch_call(cx, func.__self__.of(func.__name__), mark, args, kwargs)
+    """A call of `tg.batch`, or of a marked method of what it returns."""
+    if isinstance(func, FunctionType):
+        return _batch_of(cx, func, mark, args, kwargs)
+    found = func.__self__.of(func.__name__)
+    return batch_call(cx, Batched(mark, StaticValue(found.python), found.axes, found.names), args, kwargs)
 
 
-def batch_call(cx: Context, batched: Any, mark: Mark, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Call a function for each instance; `batched` has the attributes `python`, `axes` and `names`."""
+def _batch_of(cx: Context, func: Any, mark: Mark, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """`tg.batch(f, in_axes, wrt, **options)`."""
+    given = dict(zip(inspect.signature(func).parameters, args, strict=False)) | dict(kwargs)
+    target = given.pop("func", None)
+    if target is None or len(args) > 3:
+        raise cx.refusal(BadArgument, "tg.batch takes a function, in_axes and wrt.", "Pass these.")
+    options = {name: _known(cx, value, name) for name, value in given.items() if name not in Keywords.__optional_keys__}
+    if isinstance(target, StaticValue) and not isinstance(target.value, Closure | Derivative):
+        return StaticValue(func(target.value, **options))
+    axes, wrt, has_aux = (options.pop(name, default) for name, default in _DEFAULTS.items())
+    if options:
+        raise cx.refusal(BadArgument, f"tg.batch takes no '{next(iter(options))}'.", "Leave it out.")
+    return StaticValue(Batched(mark, target, axes, tuple(parameters_of(cx, target)), wrt, has_aux))
+
+
+_DEFAULTS = {"in_axes": 0, "wrt": 0, "has_aux": False}
+
+
+def _known(cx: Context, value: Any, name: str) -> Any:
+    """The value of an option, which is known when compiling."""
+    content = struct_of(cx, value)
+    if content is not None and content.kind in ("tuple", "list", "dict"):
+        parts = [_known(cx, child, name) for child in content.children]
+        return dict(zip(content.keys, parts, strict=True)) if content.kind == "dict" else tuple(parts)
+    return static(cx, value, f"{name} of tg.batch")
+
+
+def batch_call(cx: Context, batched: Batched, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Call a function for each instance."""
     count, others = passed(batched.names, args, _is_omitted)
     args = args[:count]
     kwargs = others | {name: arg for name, arg in kwargs.items() if not _is_omitted(arg)}
@@ -125,7 +212,7 @@ def batch_call(cx: Context, batched: Any, mark: Mark, args: Sequence[Any], kwarg
             raise BadArgument("no argument has an axis of instances.", "Give in_axes an axis of one argument at least.")
     except BadArgument as error:
         raise cx.refusal(BadArgument, error.reason, error.advice) from None
-    program = outline_call(cx, Derivative(mark, StaticValue(batched.python)), given, named, ())
+    program = outline_call(cx, Derivative(batched.mark, batched.func), given, named, ())
     if program.changes:
         raise cx.refusal(
             NotDifferentiable,
@@ -137,14 +224,15 @@ def batch_call(cx: Context, batched: Any, mark: Mark, args: Sequence[Any], kwarg
     count = _count(cx, list(instance.arrays.values()))
     found = [instance.arrays.get(expr) for expr in program.given]
     axes = [None if each is None else each.axis for each in found]
-    text = program.pipeline.batch(program.function, axes, cx.modules)
-    leaves = [Leaf(expr if each is None else each.expr) for expr, each in zip(program.given, found, strict=True)]
-    values = written_out(cx, text, [count, *leaves])
+    full = [expr if each is None else each.expr for expr, each in zip(program.given, found, strict=True)]
+    function = dataclasses.replace(program.function, inner=not all(_is_exact(cx, expr) for expr in full))
+    text = program.pipeline.batch(function, axes, cx.modules)
+    values = written_out(cx, text, [count, *map(Leaf, full)])
     return restored(cx, _repeated(cx, program.output, count), values.__getitem__)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Batched:
+class _Instances:
     """An array of the surrounding program, the axis of its instances, and its name for errors."""
 
     expr: Expr
@@ -157,7 +245,7 @@ class _Instance:
 
     def __init__(self, cx: Context) -> None:
         self.cx = cx
-        self.arrays: dict[Expr, _Batched] = {}
+        self.arrays: dict[Expr, _Instances] = {}
 
     def of(self, value: Any, axes: Axes, name: str) -> Any:
         """An argument of one instance."""
@@ -191,13 +279,20 @@ class _Instance:
         cx = self.cx
         base = array.name.partition("#")[0] if isinstance(array, Var) else "x"
         var = cx.new_var(base, _item_type(type_, axis))
-        self.arrays[var] = _Batched(array, axis, name)
+        self.arrays[var] = _Instances(array, axis, name)
         if isinstance(var.type, Array) and isinstance(array, Var):
             cx.depends[var] = (array,)  # its extents
             cx.roots[var] = cx.roots_of(array)
             if array in cx.shapes:
                 cx.shapes[var] = _without(cx.shapes[array], axis)
         return Leaf(var)
+
+
+def _is_exact(cx: Context, expr: Expr) -> bool:
+    """Whether the type of an array says of each axis whether its size is 1: those of arguments do."""
+    if not isinstance(expr.type, Array) or expr in cx.sample_shapes:
+        return True
+    return any(expr == var for var, _ in cx.hidden.values())
 
 
 def _item_type(type_: Array, axis: int) -> Type:
@@ -217,7 +312,7 @@ def _is_omitted(value: Any) -> bool:
     return isinstance(value, StaticValue) and value.value is OMITTED
 
 
-def _count(cx: Context, arrays: Sequence[_Batched]) -> Any:
+def _count(cx: Context, arrays: Sequence[_Instances]) -> Any:
     """The number of instances; arrays that disagree raise an error."""
     first, *others = arrays
     count = extent(cx, first.expr, first.axis)
@@ -241,4 +336,15 @@ def _repeated(cx: Context, output: Any, count: Any) -> Any:
     return output
 
 
-__all__ = ["OMITTED", "Axes", "axes_of_parts", "axis_within", "batched_call", "named_axes", "passed"]
+__all__ = [
+    "OMITTED",
+    "Axes",
+    "Batched",
+    "axes_of_directions",
+    "axes_of_parts",
+    "axis_within",
+    "batch_call",
+    "batched_call",
+    "named_axes",
+    "passed",
+]

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import BadArgument, TapegenError
-from tapegen.frontend.calls.outline import Derivative, Program, _parameters, outline_call
+from tapegen.frontend.calls.outline import Derivative, Program, outline_call, parameters_of
 from tapegen.frontend.calls.random_replay import draw_as, refuse_unseeded, twin
 from tapegen.frontend.calls.repack import container, matched, restored, tangent_of
 from tapegen.frontend.lowering.emit import emit_call
@@ -392,7 +392,7 @@ def linear_call(cx: Context, linear: Linear, args: list[Any], kwargs: dict[str, 
 
 def _place(cx: Context, func: Any, item: Any, args: Sequence[Any]) -> int | str:
     """The position or keyword of an argument of `wrt` in a call."""
-    names = _parameters(cx, func)
+    names = parameters_of(cx, func)
     if isinstance(item, str):
         if item not in names:
             raise cx.refusal(BadArgument, f"wrt={item!r} is not an argument.", f"The arguments are {', '.join(names)}.")

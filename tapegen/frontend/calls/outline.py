@@ -90,16 +90,16 @@ class Program:
         return tuple(expr for expr in self.given if isinstance(expr.type, RandomGenerator))
 
 
-def _parameters(cx: Context, func: Any) -> list[str]:
+def parameters_of(cx: Context, func: Any) -> list[str]:
     """The names of the caller's arguments."""
     if isinstance(func, Bound):
-        names = _parameters(cx, func.func)[len(func.args) :]
+        names = parameters_of(cx, func.func)[len(func.args) :]
         return [name for name in names if name not in func.kwargs]
     value = func.value if isinstance(func, StaticValue) else func
     if isinstance(value, Closure):
         return [arg.id for arg in (*value.node.args.posonlyargs, *value.node.args.args, *value.node.args.kwonlyargs)]
     if isinstance(value, Derivative):
-        return _parameters(cx, value.func)
+        return parameters_of(cx, value.func)
     try:
         function, bound, named = unwrap(value)
     except NotDifferentiable as error:

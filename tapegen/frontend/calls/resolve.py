@@ -15,7 +15,7 @@ import gast
 import numpy as np
 
 from tapegen.errors import NotDifferentiable, TapegenError
-from tapegen.frontend.calls.batches import batched_call
+from tapegen.frontend.calls.batches import Batched, batch_call, batched_call
 from tapegen.frontend.calls.constructors import construct
 from tapegen.frontend.calls.custom_rules import call_own, own_rule
 from tapegen.frontend.calls.handlers import HANDLERS, METHODS, PASSED_ON, handled
@@ -181,6 +181,8 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return method.call_method(cx, func.name, args, kwargs, hint)
     if isinstance(func, Derivative):
         return derivative_call(cx, func, args, kwargs)
+    if isinstance(func, Batched):
+        return batch_call(cx, func, args, kwargs)
     if isinstance(func, Pullback):
         return pullback_call(cx, func, args, kwargs)
     if isinstance(func, Linear):

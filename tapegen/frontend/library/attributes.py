@@ -12,6 +12,7 @@ import gast
 import numpy as np
 
 from tapegen.errors import NotDifferentiable
+from tapegen.frontend.calls.batches import Batched
 from tapegen.frontend.calls.handlers import has_method
 from tapegen.frontend.calls.library_calls import call_library
 from tapegen.frontend.calls.nested_derivatives import bound_derivative
@@ -190,6 +191,8 @@ def _captured_attribute(cx: Context, owner: Captured, name: str) -> Any:
 
 
 def _static_attribute(cx: Context, value: Any, name: str) -> Any:
+    if isinstance(value, Batched):
+        return _batch_attribute(cx, value, name)
     try:
         found = getattr(value, name)
     except AttributeError as error:
@@ -200,6 +203,17 @@ def _static_attribute(cx: Context, value: Any, name: str) -> Any:
             note_library(cx, value, name)
         return StaticValue(found)
     return capture(cx, found, lambda: getattr(value, name), name, _path(value, name))
+
+
+def _batch_attribute(cx: Context, batched: Batched, name: str) -> Any:
+    found = batched.attribute(name)
+    if found is None:
+        raise cx.refusal(
+            NotDifferentiable,
+            f"'{name}' of the batch of a function that is defined here is not followed.",
+            "Define that function, and its batch, at module level.",
+        )
+    return StaticValue(found)
 
 
 def _path(owner: Any, name: str) -> Any:

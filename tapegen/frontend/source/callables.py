@@ -83,7 +83,7 @@ def calls_instead(func: FunctionType) -> FunctionType | None:
     return getattr(func, "__tapegen_calls__", None)
 
 
-def _made_for(made: FunctionType, function: FunctionType) -> FunctionType:
+def made_for(made: FunctionType, function: FunctionType) -> FunctionType:
     made.__tapegen_calls__ = calls_instead(function) or function  # type: ignore[attr-defined]
     return made
 
@@ -96,7 +96,7 @@ def _calling(func: MethodType) -> FunctionType:
     parameters = [p for p in free_parameters(function, len(first)) if p.name not in named]
     base = getattr(owner.python, "__name__", "function")
     name = f"{base if base.isidentifier() else 'lambda_'}_{func.__name__}"
-    made = _made_for(_forwarding(name, parameters, "derivative", func), function)
+    made = made_for(_forwarding(name, parameters, "derivative", func), function)
     if hasattr(function, "__wrapped__"):
         made.__signature__ = inspect.signature(owner.python)  # type: ignore[attr-defined]
     return made
@@ -136,7 +136,7 @@ def first_result(func: Any) -> FunctionType:
     """A plain function that calls `func`, with its signature, and returns the first of its results."""
     function = unwrap(func)[0]
     parameters = list(own_signature(function).parameters.values())
-    return _made_for(_forwarding(function.__name__, parameters, "both", function, "[0]"), function)
+    return made_for(_forwarding(function.__name__, parameters, "both", function, "[0]"), function)
 
 
 def standing_for(
@@ -145,7 +145,7 @@ def standing_for(
     """A plain function with these parameters that calls `func` with all of them; errors point at `function`."""
     callee = NameSupply(parameter.name for parameter in parameters).fresh("function")
     made = _forwarding(name, list(parameters), callee, func)
-    return made if function is None else _made_for(made, function)
+    return made if function is None else made_for(made, function)
 
 
 def _forwarding(name: str, parameters: list[inspect.Parameter], callee: str, func: Any, part: str = "") -> FunctionType:
