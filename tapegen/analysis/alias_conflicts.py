@@ -9,21 +9,23 @@ two buffers permutes the pairs, so double buffering makes no conflict.
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from tapegen.analysis.memory_access import Move, content_reads, moves, puts, written
+from tapegen.analysis.memory_access import Move, content_reads, is_place, moves, puts, sources, written
 from tapegen.errors import AliasError, Span
-from tapegen.ir import traversal
+from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import (
     Assign,
     Block,
     Break,
     Call,
     Continue,
+    Effect,
     For,
     Function,
     If,
@@ -77,8 +79,7 @@ def conflicts_of(function: Function, *, of_routines: bool = False) -> tuple[Conf
 
     With `of_routines`, results of routines alias arguments as they do in the user's program.
     """
-    assigned = [var for stmt in traversal.statements(function.body) if type(stmt) is Assign for var in stmt.targets]
-    walk = _Walk(Counter((*function.params, *assigned)), of_routines)
+    walk = _Walk(_assignments(function), of_routines)
     walk.block(function.body, {})
     if not walk.found:
         return ()
@@ -91,6 +92,22 @@ def conflicts_of(function: Function, *, of_routines: bool = False) -> tuple[Conf
     )
 
 
+def pairs_at(function: Function) -> dict[Stmt, Pairs]:
+    """The pairs that may alias before each statement of a program with nested expressions.
+
+    Parameters of `function.shared` may alias; whether a relation is known statically is not found.
+    """
+    given = (frozenset(pair) for group in function.shared for pair in itertools.combinations(group, 2))
+    walk = _Nested(_assignments(function), False)
+    walk.block(function.body, dict.fromkeys(given, False))
+    return walk.at
+
+
+def _assignments(function: Function) -> Counter[Var]:
+    assigned = [var for stmt in traversal.statements(function.body) if type(stmt) is Assign for var in stmt.targets]
+    return Counter((*function.params, *assigned))
+
+
 @dataclass(slots=True)
 class _Walk:
     """Propagates the pairs forward and collects the stores through one variable of an unknown pair."""
@@ -98,12 +115,14 @@ class _Walk:
     assigned: Counter[Var]
     of_routines: bool
     found: dict[tuple[Stmt, Var, Var], None] = field(default_factory=dict)
+    at: dict[Stmt, Pairs] = field(default_factory=dict)
     at_break: list[list[Pairs]] = field(default_factory=list)
     at_continue: list[list[Pairs]] = field(default_factory=list)
 
     def block(self, block: Block, pairs: Pairs) -> Pairs | None:
         """The pairs after a block; None where its end is not reached."""
         for stmt in block:
+            self.at[stmt] = pairs
             for name in written(stmt):
                 for pair, known in pairs.items():
                     if not known and name in pair:
@@ -111,7 +130,7 @@ class _Walk:
                         # list operations do not change the arrays in the list
                         if isinstance(name.type, Array) or isinstance(other.type, ListOf):
                             self.found[stmt, name, other] = None
-            for sequence, item in puts(stmt):
+            for sequence, item in self._puts(stmt):
                 pairs = self._put(sequence, item, pairs)
             match stmt:
                 case Assign():
@@ -146,6 +165,14 @@ class _Walk:
                 return _join([start, *breaks])
             start = joined
 
+    def _puts(self, stmt: Stmt) -> list[tuple[Var, Var]]:
+        return puts(stmt)
+
+    def _moves(self, stmt: Assign) -> list[tuple[Var, Move]]:
+        if self.of_routines and isinstance(stmt.value, Call) and isinstance(stmt.value.func, Routine):
+            return list(_in_the_users_program(stmt.targets, stmt.value, stmt.value.func))
+        return moves(stmt)
+
     @staticmethod
     def _put(sequence: Var, item: Var, pairs: Pairs) -> Pairs:
         result = dict(pairs)
@@ -158,9 +185,7 @@ class _Walk:
         return result
 
     def _assign(self, stmt: Assign, pairs: Pairs) -> Pairs:
-        made = list(moves(stmt))
-        if self.of_routines and isinstance(stmt.value, Call) and isinstance(stmt.value.func, Routine):
-            made = list(_in_the_users_program(stmt.targets, stmt.value, stmt.value.func))
+        made = self._moves(stmt)
         if not made:
             return pairs
         targets = {target for target, _ in made}
@@ -191,6 +216,19 @@ class _Walk:
                 ):
                     _add(result, target, second, all(reach.values()) and all(theirs.values()))
         return result
+
+
+class _Nested(_Walk):
+    """The same for statements whose values are expression trees."""
+
+    def _puts(self, stmt: Stmt) -> list[tuple[Var, Var]]:
+        match stmt:
+            case Effect(Call(intrinsics.append | intrinsics.set_item, (Var() as sequence, *_, item))):
+                return [(sequence, source) for source in sources(item) if source != sequence]
+        return []
+
+    def _moves(self, stmt: Assign) -> list[tuple[Var, Move]]:
+        return [(target, Move(tuple(sources(value)))) for target, value in traversal.pairs(stmt) if is_place(target)]
 
 
 def _in_the_users_program(targets: tuple[Var, ...], call: Call, routine: Routine) -> Iterator[tuple[Var, Move]]:

@@ -82,6 +82,23 @@ def test_overlap() -> None:
     assert_same(text, *((*arrays((n,), (4, 4)), k) for n in (5, 9) for k in (1, 3)))
 
 
+def test_buffers_that_change_places_need_no_copy() -> None:
+    text = """
+    def f(x, y, n):
+        old = x
+        new = np.zeros_like(x)
+        for k in range(n):
+            new[1:] = old[:-1]*2.0
+            old, new = new, old
+        for k in range(n):
+            y[1:] = y[:-1]*2.0
+        return old, new, y
+    """
+    assert_same(text, *((*arrays((size,), (size,)), n) for size in (2, 5) for n in (0, 1, 2, 3)))
+    found = lowered_text(text, *arrays((5,), (5,)), 3)
+    assert "new[i + 1] = old[i] * 2.0" in found and "y[i + 1] = t" in found
+
+
 def test_overlap_that_needs_no_buffer() -> None:
     text = lowered_text(
         """

@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from tapegen.analysis.memory_access import sources
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.affine import Affine, is_int
 from tapegen.ir.nodes import (
     Assign,
     Call,
     Const,
-    Effect,
     Expr,
     For,
     Function,
@@ -26,7 +24,7 @@ from tapegen.ir.nodes import (
     Var,
     While,
 )
-from tapegen.ir.types import Array, Scalar
+from tapegen.ir.types import Array
 from tapegen.loops.analysis.alias_pairs import Sharing
 from tapegen.loops.analysis.symbolic_bounds import Extents, stable
 from tapegen.loops.legalize.builder import Loop, LoopBuilder, NoCompiledForm
@@ -117,37 +115,6 @@ def _words(w: StructuredBuilder, text: Call) -> list[Expr]:
     else:
         return words
     raise w.unsupported("print of an f-string")
-
-
-class Written:
-    """Arrays that are stored into, and those that may share memory with them."""
-
-    def __init__(self, function: Function) -> None:
-        self.function = function
-        self.groups: dict[Var, set[Var]] = {}
-        written: set[Var] = set()
-        for stmt in traversal.statements(function.body):
-            if isinstance(stmt, Assign):
-                for target in stmt.targets:
-                    if type(target.type) is Scalar:
-                        continue
-                    group = self.groups.setdefault(target, {target})
-                    for source in sources(stmt.value):
-                        other = self.groups.setdefault(source, {source})
-                        if other is not group:
-                            group |= other
-                            self.groups.update(dict.fromkeys(group, group))
-            else:
-                written |= _stored_into(stmt)
-        self.names = {var for name in written for var in self.groups.get(name, {name})}
-
-
-def _stored_into(stmt: Stmt) -> set[Var]:
-    if isinstance(stmt, Store):
-        return {stmt.array}
-    if isinstance(stmt, Effect):
-        return {var for var in traversal.free_vars(stmt.call) if isinstance(var.type, Array)}
-    return set()
 
 
 class Recorded:

@@ -25,11 +25,12 @@ from __future__ import annotations
 
 import operator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, TypeGuard
 
 import numpy as np
 
-from tapegen.analysis.memory_access import may_return_argument
+from tapegen.analysis.memory_access import may_return_argument, written
 from tapegen.errors import Span
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.affine import Affine, is_int, linear
@@ -59,6 +60,7 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import BOOL, INT, Array, Scalar
 from tapegen.loops.analysis.block_queries import escapes, leaves, without_unused
+from tapegen.loops.analysis.dependence import alias_sets
 from tapegen.loops.analysis.symbolic_bounds import Extents, SymbolicBounds, dim
 from tapegen.loops.analysis.view_layouts import Reshapes
 from tapegen.loops.legalize.builder import ElementRule, Loop
@@ -72,7 +74,6 @@ from tapegen.loops.scalarize.control_flow import (
     Recorded,
     StructuredBuilder,
     Trials,
-    Written,
     alternatives,
     constant_message,
     loop_body,
@@ -109,7 +110,6 @@ class Scalarizer(StructuredBuilder):
         super().__init__(function, boundscheck, trials)
         self.function = function
         self.messages = messages
-        self._written = Written(function)
         self._reshapes = Reshapes(function)
         self._recorded = Recorded(function)
         never_one = []
@@ -525,8 +525,14 @@ class Scalarizer(StructuredBuilder):
                 wrong = Call(operator.ne, (self.clamped(a), self.clamped(b)), (), BOOL)
                 self.check(wrong, IndexError, "boolean index did not match indexed array")
 
+    @cached_property
+    def _written(self) -> set[Var]:
+        """The alias sets of arrays that are stored into."""
+        memory = alias_sets(self.function)
+        return {memory.group(var) for stmt in traversal.statements(self.function.body) for var in written(stmt)}
+
     def is_written(self, array: Var) -> bool:
-        return array in self._written.names
+        return alias_sets(self.function).group(array) in self._written
 
     def shows_sharing(self) -> bool:
         return self._reshapes.shows(self.statement)
