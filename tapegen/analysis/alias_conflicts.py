@@ -254,8 +254,9 @@ def _join(states: Iterable[Pairs]) -> Pairs:
 
 @dataclass(slots=True)
 class Liveness:
-    """Live variables after each statement."""
+    """Live variables after each statement; `at_return` are those that the caller looks at."""
 
+    at_return: frozenset[Var] = frozenset()
     after: dict[Stmt, frozenset[Var]] = field(default_factory=dict)
     at_break: list[frozenset[Var]] = field(default_factory=list)
     at_continue: list[frozenset[Var]] = field(default_factory=list)
@@ -275,8 +276,10 @@ class Liveness:
                     live = self.at_break[-1]
                 case Continue():
                     live = self.at_continue[-1]
-                case Raise() | Return():
+                case Raise():
                     live = frozenset()
+                case Return():
+                    live = self.at_return
             live = live | frozenset(content_reads(stmt))
         return live
 

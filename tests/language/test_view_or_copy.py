@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -92,6 +93,17 @@ def test_a_reshape_is_compiled_where_it_is_a_view_for_numba_too_or_nobody_can_te
     layout: str, source: str, store: str, refused: bool
 ) -> None:
     assert numba_refuses(Program(2, "r = m.reshape(-1)", layout, source, store, "sums")) is refused
+
+
+@pytest.mark.parametrize("maker", ["v.reshape(-1)", "v.ravel()", "np.reshape(v, (1, 4))[0]"])
+def test_the_caller_sees_what_is_stored_through_a_reshape(maker: str) -> None:
+    """Also where the function itself reads neither the array nor its reshape again."""
+    text = f"def f(v, x):\n    r = {maker}\n    r[0] = x\n    return np.sin(x)\n"
+    f = function_from_text(text, {"np": np})
+    for array, is_compiled in ((np.ones(4), True), (np.ones(8)[::2], False), (np.ones(4)[::-1], False)):
+        program = tg.differentiable(f, wrt=(1,))._specialise((array, 0.7), {}).program
+        with contextlib.nullcontext() if is_compiled else pytest.raises(NoCompiledForm, match="a view or a copy"):
+            assert "= v." in program.compiled_text(program.function("primal")).text
 
 
 @pytest.mark.parametrize("maker", ["r = m.T.ravel()", "r = np.expand_dims(m, 0).reshape(-1)", "r = m.T.flat[1:]"])

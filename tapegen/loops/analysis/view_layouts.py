@@ -104,9 +104,9 @@ class Reshapes:
 
     @cached_property
     def _live(self) -> Liveness:
-        live = Liveness()
         # the caller sees the final contents of its arrays
-        live.block(self.function.body, frozenset(filter(is_place, self.function.params)))
+        live = Liveness(at_return=frozenset(filter(is_place, self.function.params)))
+        live.block(self.function.body, frozenset())
         return live
 
     @cached_property
