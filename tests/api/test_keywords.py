@@ -75,6 +75,17 @@ def test_argnums_in_a_differentiated_function_is_refused_at_its_place(kind: str)
         tg.grad(nested, **python)(X, kind)
 
 
+def scaled(x: np.ndarray, *, power: int) -> Any:
+    return np.sum(x**power)
+
+
+def test_a_nested_vjp_passes_keywords_on() -> None:
+    def outer(x: np.ndarray) -> Any:
+        return tg.vjp(scaled, x, power=3)[0]  # type: ignore[call-overload]
+
+    np.testing.assert_array_equal(tg.grad(outer, **python)(X), 3.0 * X**2)
+
+
 def test_a_call_with_wrong_arguments_names_the_function() -> None:
     with pytest.raises(TypeError, match=r"^f\(\): too many positional arguments$"):
         decorated.grad(X, 1.0, 2.0)

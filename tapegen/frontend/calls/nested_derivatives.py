@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +29,7 @@ from tapegen.frontend.values.materialize import adopt, describe, export, struct_
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, Slot, StaticValue, Struct, leaves_of, tuple_of
 from tapegen.frontend.values.state import Bound, known_value
 from tapegen.ir import builders, traversal
-from tapegen.ir.keywords import CHOOSE, DIRECTIONS, refuse_keywords
+from tapegen.ir.keywords import CHOOSE, DIRECTIONS, NAMES_OF_WRT, Keywords, refuse_keywords
 from tapegen.ir.names import bar_name
 from tapegen.ir.nodes import Comment, Expr, Store, Var
 from tapegen.ir.protocols import Kind, Mark, is_opaque, mark_of
@@ -90,7 +90,7 @@ _PARAMETERS: dict[Kind, tuple[str, ...]] = {
     "jvp": ("primals", "tangents"),
     "linearize": (),
 }
-"""Keywords other than options of `differentiable`, of which those of the enclosing function apply."""
+"""Keywords other than options of `differentiable`."""
 
 
 # ---- calls -----------------------------------------------------------------------------------------------------------
@@ -109,11 +109,15 @@ def marked_call(cx: Context, func: Any, mark: Mark, args: list[Any], kwargs: dic
         target, *args = args
         takes = _PARAMETERS.get(mark.kind, ("wrt",))
         others = [name for name in kwargs if name not in takes]
+        ignored: Iterable[str] = Keywords.__optional_keys__  # those of the enclosing function apply
+        if mark.kind == "vjp":  # the rest are arguments of the function
+            others = [name for name in others if name in NAMES_OF_WRT]
+            ignored = ("backend", "boundscheck", "fastmath")
         try:
             refuse_keywords(f"tg.{mark.kind}", others, CHOOSE if "wrt" in takes else DIRECTIONS)
         except BadArgument as error:
             raise cx.refusal(BadArgument, error.reason, error.advice) from None
-        kwargs = {name: value for name, value in kwargs.items() if name in takes or name == "has_aux"}
+        kwargs = {name: value for name, value in kwargs.items() if name not in ignored}
         if mark.kind == "vjp" and "wrt_out" in kwargs:
             advice = "Pass a function of yours that calls this one and returns the arrays."
             raise cx.refusal(BadArgument, "tg.vjp takes no wrt_out in a differentiated function.", advice)
