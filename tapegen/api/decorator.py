@@ -33,6 +33,7 @@ from tapegen.frontend.values.foreign import holds_foreign
 from tapegen.ir.keywords import AllKeywords, Backend, Keywords, refuse_keywords
 from tapegen.ir.protocols import marks, recorder_of
 from tapegen.pipeline.debug_nans import watching
+from tapegen.pipeline.fault_boundary import frames_of_tapegen
 from tapegen.pipeline.inspection import Inspection
 from tapegen.pipeline.nested import PIPELINE
 from tapegen.pipeline.options import Options, Wrt, as_wrt
@@ -597,7 +598,7 @@ def differentiable(
 
     def decorate(function: Any) -> Any:
         if isinstance(function, Differentiable):
-            warnings.warn(f"{function!r} is differentiable already", UserWarning, stacklevel=3)
+            warnings.warn(f"{function!r} is differentiable already", UserWarning, stacklevel=frames_of_tapegen())
             return function
         if isinstance(function, staticmethod):
             return staticmethod(decorate(function.__func__))

@@ -177,6 +177,14 @@ def test_tapes_hide_frames(call: Callable[[], None]) -> None:
     assert not any(name.startswith(PACKAGE) for name in found)
 
 
+def test_a_warning_of_the_decorator_names_the_line_of_the_user() -> None:
+    f = tg.differentiable(picks)
+    for decorate in (tg.differentiable, tg.differentiable(wrt=0)):
+        with pytest.warns(UserWarning, match="is differentiable already") as caught:
+            decorate(f)
+        assert caught[0].filename == __file__
+
+
 def test_all_frames_are_shown_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tg.config, "tracebacks", "full")
     with pytest.raises(IndexError) as caught:
