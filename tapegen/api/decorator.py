@@ -25,7 +25,7 @@ from typing import (
 )
 
 from tapegen.backend.numba.overloads import make_known
-from tapegen.backend.numba.progress import series
+from tapegen.backend.progress import series
 from tapegen.errors import BadArgument
 from tapegen.frontend.source.callables import unwrap
 from tapegen.frontend.source.pickling import Texts, keep_texts, texts_of

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.backend.numba import progress
+from tapegen.backend import progress
 
 X = np.linspace(0.1, 1.0, 4)
 

@@ -2,7 +2,6 @@
 
 * `patches` - the patches of numba's internals, with self-tests and a switch
 * `build` - generated source as callables
-* `progress` - what is told of compiling: a line in terminals and notebooks, and the log
 * `compiler` - the numba compiler pipeline, with errors that name their line
 * `overloads` - overloads that numba resolves through callbacks
 * `call_resolution` - signatures of calls, found once

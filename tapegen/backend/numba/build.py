@@ -44,8 +44,8 @@ from tapegen.backend.numba.call_resolution import calls_resolved_once
 from tapegen.backend.numba.library import fft, lapack, messages, special_functions
 from tapegen.backend.numba.liveness import fast_liveness
 from tapegen.backend.numba.patches import is_enabled, is_plain, warn_of
-from tapegen.backend.numba.progress import compiling
 from tapegen.backend.printer.source import PythonSource
+from tapegen.backend.progress import compiling
 from tapegen.errors import BuildError, CacheWarning, CompileLimit, InternalError, Span, TapegenError
 from tapegen.ir.recursion_limit import deep
 from tapegen.ir.types import Array, Scalar, Type
