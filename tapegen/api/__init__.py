@@ -1,19 +1,20 @@
 """Public API of first derivatives.
 
-* `decorator` - the decorator, and the objects it makes
+* `objects` - a Python function together with its derivatives
+* `decorator` - `differentiable`, which makes these objects
 * `functions` - derivatives of functions that are not decorated
 """
 
-from tapegen.api.decorator import (
+from tapegen.api.decorator import differentiable
+from tapegen.api.functions import along, grad, jvp, value_and_grad, vjp
+from tapegen.api.objects import (
     Differentiable,
     DifferentiableWithAux,
-    differentiable,
     directions,
     refuse_recorded,
     undecorated,
     with_options,
 )
-from tapegen.api.functions import along, grad, jvp, value_and_grad, vjp
 
 __all__ = [
     "Differentiable",

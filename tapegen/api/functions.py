@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, Literal, Unpack, overload
 
-from tapegen.api.decorator import (
+from tapegen.api.objects import (
     Aux,
     Differentiable,
     DifferentiableWithAux,
