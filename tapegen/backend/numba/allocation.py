@@ -13,14 +13,14 @@ import re
 from typing import Any
 
 import numpy as np
-from llvmlite.ir import IRBuilder, Value
+from llvmlite.ir import Constant, Function, FunctionType, IntType, IRBuilder, Value
 from numba.core import cgutils, ir, types
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.extending import intrinsic
 from numba.core.ir_utils import build_definitions, get_definition, guard
 from numba.core.typing.npydecl import parse_dtype, parse_shape
 from numba.core.typing.templates import Signature
-from numba.np.arrayobj import _empty_nd_impl, _parse_empty_args, make_array
+from numba.np.arrayobj import get_itemsize, make_array, populate_array
 
 from tapegen.backend.numba import memory_limit
 from tapegen.backend.numba.library import matrix_products
@@ -33,19 +33,69 @@ def _typed(shape: Any, dtype: Any, given: tuple[Any, ...], make: Any) -> Any:
 
 
 def _made(context: Any, builder: IRBuilder, sig: Signature, args: Any) -> Any:
-    return _new(context, builder, *_parse_empty_args(context, builder, sig, args))
+    shape: Any = sig.args[0]
+    several = isinstance(shape, types.BaseTuple)
+    if several:
+        given = list(zip(cgutils.unpack_tuple(builder, args[0], shape.count), shape, strict=True))
+    else:
+        given = [(args[0], shape)]
+    sizes = [context.cast(builder, value, type_, types.intp) for value, type_ in given]
+    return _new(context, builder, sig.return_type, sizes)
 
 
 def _new(context: Any, builder: IRBuilder, kind: Any, shapes: Any, *, is_tape: bool = False) -> Any:
-    array = _empty_nd_impl(context, builder, kind, shapes)
-    size = builder.mul(array.itemsize, array.nitems)  # it has been checked for overflow
-    least = size.type(0 if is_tape else memory_limit.LARGE)
-    with builder.if_then(builder.icmp_unsigned(">=", size, least), likely=is_tape):
-        fits = memory_limit.has_room(builder, size, is_tape=is_tape)
-        with builder.if_then(builder.not_(fits), likely=False):
-            context.nrt.decref(builder, kind, array._getvalue())
-            context.call_conv.return_user_exc(builder, MemoryError, (memory_limit.TOO_MUCH,))
-    return array
+    """A new array in C order."""
+    item = get_itemsize(context, kind)
+    memory = builder.call(_allocator(context, builder.module, len(shapes), item, is_tape=is_tape), shapes)
+    code = builder.ptrtoint(memory, cgutils.intp_t)
+    with cgutils.if_unlikely(builder, builder.icmp_unsigned("<=", code, code.type(_LAST_CODE))):
+        for number, message in ((_NEGATIVE, "negative dimensions not allowed"), (_TOO_BIG, _OVERFLOW)):
+            with builder.if_then(builder.icmp_unsigned("==", code, code.type(number))):
+                context.call_conv.return_user_exc(builder, ValueError, (message,))
+        context.call_conv.return_user_exc(builder, MemoryError, (memory_limit.TOO_MUCH,))
+    strides = [code.type(item)]
+    for size in reversed(shapes[1:]):
+        strides.insert(0, builder.mul(strides[0], size))
+    data = builder.bitcast(context.nrt.meminfo_data(builder, memory), context.get_data_type(kind.dtype).as_pointer())
+    array = make_array(kind)(context, builder)
+    return populate_array(array, data, shapes, strides[len(strides) - len(shapes) :], code.type(item), memory)
+
+
+_NEGATIVE, _TOO_BIG, _NO_ROOM = 1, 2, 3
+_LAST_CODE = 3
+"""What takes the place of the address of memory, as does 0 where there is none."""
+
+_OVERFLOW = "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."
+
+
+def _allocator(context: Any, module: Any, rank: int, item: int, *, is_tape: bool) -> Function:
+    """The function of a module that allocates memory for the axes of an array; written at its first call."""
+    name = f"new {'tape' if is_tape else 'array'} of {rank} axes, {item} bytes"
+    if (known := module.globals.get(name)) is not None:
+        return known
+    number = cgutils.intp_t
+    made = Function(module, FunctionType(cgutils.voidptr_t, [number] * rank), name)
+    made.linkage = "internal"
+    made.attributes.add("noinline")
+    builder = IRBuilder(made.append_basic_block())
+
+    def refuse(condition: Value, code: int) -> None:
+        with cgutils.if_unlikely(builder, condition):
+            builder.ret(number(code).inttoptr(cgutils.voidptr_t))
+
+    size, too_big = number(1), Constant(IntType(1), 0)
+    for axis in made.args:
+        refuse(builder.icmp_signed("<", axis, number(0)), _NEGATIVE)
+    for factor in (*made.args, number(item)):  # the order of numba
+        product = builder.smul_with_overflow(size, factor)
+        size = builder.extract_value(product, 0)
+        too_big = builder.or_(too_big, builder.extract_value(product, 1))
+    refuse(too_big, _TOO_BIG)
+    with builder.if_then(builder.icmp_unsigned(">=", size, number(0 if is_tape else memory_limit.LARGE))):
+        refuse(builder.not_(memory_limit.has_room(builder, size, is_tape=is_tape)), _NO_ROOM)
+    align = context.get_preferred_array_alignment(None)
+    builder.ret(context.nrt.meminfo_alloc_aligned_unchecked(builder, size, align))
+    return made
 
 
 def _empty(context: Any, builder: IRBuilder, sig: Signature, args: Any) -> Value:

@@ -193,10 +193,18 @@ PATCHES = (
         "new arrays and longer tapes without a function, products and systems of any layout by one; all ask for memory",
         (
             Uses("numba.np.arrayobj:_empty_nd_impl", ("context", "builder", "arrtype", "shapes")),
-            Uses("numba.np.arrayobj:_parse_empty_args", ("context", "builder", "sig", "args")),
+            Uses("numba.np.arrayobj:get_itemsize", ("context", "array_type")),
+            Uses(
+                "numba.np.arrayobj:populate_array",
+                ("array", "data", "shape", "strides", "itemsize", "meminfo", "parent"),
+            ),
             Uses("numba.np.arrayobj:_call_allocator", ("arrtype", "size", "align")),
             Uses("numba.core.base:BaseContext.compile_internal", ("self", "builder", "impl", "sig", "args", "locals")),
             Uses("numba.core.runtime.context:NRTContext.meminfo_alloc_aligned", ("self", "builder", "size", "align")),
+            Uses(
+                "numba.core.runtime.context:NRTContext.meminfo_alloc_aligned_unchecked",
+                ("self", "builder", "size", "align"),
+            ),
             Uses("numba.core.untyped_passes:IRProcessing"),
         ),
     ),
