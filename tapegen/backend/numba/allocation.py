@@ -24,6 +24,8 @@ from numba.np.arrayobj import get_itemsize, make_array, populate_array
 
 from tapegen.backend.numba import memory_limit
 from tapegen.backend.numba.library import matrix_products
+from tapegen.backend.numba.patches import is_enabled
+from tapegen.backend.numba.workspaces import new_memory
 
 
 def _typed(shape: Any, dtype: Any, given: tuple[Any, ...], make: Any) -> Any:
@@ -93,8 +95,9 @@ def _allocator(context: Any, module: Any, rank: int, item: int, *, is_tape: bool
     refuse(too_big, _TOO_BIG)
     with builder.if_then(builder.icmp_unsigned(">=", size, number(0 if is_tape else memory_limit.LARGE))):
         refuse(builder.not_(memory_limit.has_room(builder, size, is_tape=is_tape)), _NO_ROOM)
-    align = context.get_preferred_array_alignment(None)
-    builder.ret(context.nrt.meminfo_alloc_aligned_unchecked(builder, size, align))
+    align = IntType(32)(context.get_preferred_array_alignment(None))
+    new = new_memory if is_enabled("workspaces") else context.nrt.meminfo_alloc_aligned_unchecked
+    builder.ret(new(builder, size, align))
     return made
 
 

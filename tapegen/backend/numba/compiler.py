@@ -117,7 +117,9 @@ class _Context(CPUContext):
         if impl is _call_allocator and is_enabled("allocation"):
             _, size, align = args  # without a function around the call
             if is_enabled("workspaces"):
-                return new_memory(self, builder, size, align)
+                made = new_memory(builder, size, align)
+                cgutils.guard_memory_error(self, builder, made, msg="Allocation failed (probably too large).")
+                return made
             return self.nrt.meminfo_alloc_aligned(builder, size, align)
         return super().compile_internal(builder, impl, sig, args, *given, **named)
 
