@@ -414,3 +414,28 @@ def test_a_program_does_not_depend_on_what_it_counts() -> None:
 def test_the_docstring_says_what_is_stored() -> None:
     text = tg.differentiable(counts_in_a_list).inspect(X).joint
     assert "Its last results are what the call stores: box[0]." in text
+
+
+def test_a_program_does_not_depend_on_the_items_it_counts() -> None:
+    function = tg.differentiable(counts_in_a_list, backend="python")
+    programs = set()
+    for _ in range(4):
+        function.value_and_grad(X)
+        programs.add(id(function._last_used()))
+    assert len(programs) == 1
+    assert box == [4]
+
+
+def reads_what_may_not_be_there(x: np.ndarray) -> float:
+    global begun
+    if x[0] > 99.0:
+        begun = 2.0
+    return np.sum(x * x) * begun
+
+
+def test_a_variable_may_come_to_be_between_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    function = tg.differentiable(reads_what_may_not_be_there, backend="python")
+    with pytest.raises(NotDifferentiable, match="bound on some paths only"):
+        function.grad(X)
+    monkeypatch.setitem(globals(), "begun", 3.0)
+    assert np.array_equal(function.grad(X), 6 * X)

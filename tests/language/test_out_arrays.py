@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.errors import TapegenError
+from tapegen.errors import BadArgument, TapegenError
 from tapegen.rules.registry import rule_of
 from tests.judged import both, refused, right
 from tests.out_arrays import CALLS, cases
@@ -144,3 +144,16 @@ def test_a_transform_along_no_axis_leaves_the_array_for_its_result(function: Any
 @both
 def test_a_transform_along_all_axes_fills_the_array(backend: str) -> None:
     right(transformed_along_all_axes, X, backend=backend)
+
+
+def test_products_into_arrays_with_gaps_are_refused() -> None:
+    def product(m):
+        w = np.zeros((2, 4))
+        np.dot(m, m, out=w[:, ::2])
+        return np.sum(w)
+
+    m = np.array([[0.5, 1.5], [0.2, -0.4]])
+    with pytest.raises(ValueError, match="output array is not acceptable"):
+        product(m)
+    with pytest.raises(BadArgument, match="contiguous"):
+        tg.grad(product, backend="python")(m)
