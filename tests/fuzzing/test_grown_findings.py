@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
+
 import numpy as np
 import pytest
 
@@ -10,6 +13,7 @@ from tapegen.frontend.source.synthesize import function_from_text
 from tests.grown.api import Caller, chosen
 from tests.grown.calls_apart import CRASH, One, judged
 from tests.grown.checks import FINE, PYTHON, REFUSED, RIGHT, judge
+from tests.grown.loop_texts import uncompiled
 
 FOUND = {
     "the cotangent of a vector on a diagonal is written in place": (
@@ -372,6 +376,9 @@ def test_in_place_operations_do_not_drop_axes(statement: str) -> None:
 
 def test_what_ends_a_process_is_a_finding() -> None:
     text = """import os
+import contextlib
+import warnings
+
 import numpy as np
 
 
@@ -402,3 +409,18 @@ def test_random_calls_of_functions_that_have_rules(part: int) -> None:
         for _, text in caller.programs(1 if caller.cases else 0):
             verdict = judge(text, ("primal", "reverse", "forward", "second"))
             assert verdict.kind in FINE, f"{verdict}\n{text}"
+
+
+@pytest.mark.parametrize(
+    "function",
+    "mean prod max min ptp median average any all argmax argmin count_nonzero std var sum nansum nanmean nanstd nanvar "
+    "nanmax nanmin nanprod nanmedian sort argsort cumsum cumprod diff flip unique linalg.norm".split(),
+)
+def test_numbers_are_reduced_as_arrays_are(function: str) -> None:
+    f = function_from_text(f"def f(v):\n    return np.sum(np.{function}(np.sum(v)) * v)\n", {"np": np})
+    v = np.array([1.2, 0.7])
+    with uncompiled(), contextlib.suppress(tg.NotDifferentiable), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        value, gradient = tg.differentiable(f, cache=False).value_and_grad(v)
+        assert value == pytest.approx(f(v))
+        np.testing.assert_allclose(gradient, tg.grad(f, backend="python")(v))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir.affine import minus
-from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Load, Slice, Var
+from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Load, Slice, Tuple, Var
 from tapegen.ir.types import FLOAT, Array, Scalar, Type, is_complex, is_floating
 from tapegen.loops.analysis.symbolic_bounds import Extents
 from tapegen.loops.legalize.builder import LoopBuilder
@@ -162,6 +162,8 @@ def _variance(w: LoopBuilder, call: Call) -> Expr:
     array, axis, _, _, ddof, keepdims, correction = arguments(
         w, call, "a", "axis", "dtype", "out", "ddof", "keepdims", "correction"
     )
+    if not isinstance(array.type, Array):  # a number, as an array of one element
+        array, keepdims = Call(np.array, (Tuple((array,)),), (), Array(_dtype(array.type), 1, "C", (True,))), None
     x = array if isinstance(array, Var) else w.materialize(array)
     dtype = _dtype(call.type)
     where = static(w, axis, "an axis")
