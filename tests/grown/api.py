@@ -296,8 +296,8 @@ class Caller:
             parts = parts[: self.rng.choice([0, 1])] + self.ends("o", result)
         if not parts:
             return f"np.sum({self.given[0][0]} * 2.0)"
-        if self.rng.random() < 0.6:
-            return " + ".join(f"np.sum(np.sin({part}))" for part in parts)
+        if self.rng.random() < 0.6:  # a zero more, in a set that grows where equal numbers move apart, is a jump, too
+            return " + ".join(f"np.sum(np.sin({part} + 0.5))" for part in parts)
         return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
     def ends(self, name: str, value: Any) -> list[str]:
