@@ -190,11 +190,20 @@ def _tangent_of(template: Any, places: dict[int, int]) -> Callable[[Sequence[Any
 
 def _chosen(template: Any, places: dict[int, int]) -> Callable[[Sequence[Any]], Any] | None:
     """The function that returns the value, or the tuple of values, of a structure; None for other structures."""
-    is_tuple = isinstance(template, Struct) and template.kind == "tuple" and template.cls is tuple
-    parts = template.children if is_tuple and len(template.children) > 1 else (template,)
-    if all(isinstance(part, Slot) and part.index in places for part in parts):
-        return itemgetter(*(places[part.index] for part in parts))
-    return None
+    if isinstance(template, Slot):
+        return itemgetter(places[template.index]) if template.index in places else None
+    if not isinstance(template, Struct) or template.kind != "tuple" or template.cls is not tuple:
+        return None
+    children = template.children
+    if len(children) > 1 and all(isinstance(child, Slot) and child.index in places for child in children):
+        return itemgetter(*(places[child.index] for child in children))
+    parts = [part for child in children if (part := _chosen(child, places)) is not None]
+    if len(parts) < len(children):
+        return None
+    if len(parts) == 2:  # a value and a tuple of gradients
+        first, second = parts
+        return lambda values: (first(values), second(values))
+    return lambda values: tuple([part(values) for part in parts])
 
 
 def conversion(type_: Type) -> tuple[type | None, Callable[[Any], Any]]:

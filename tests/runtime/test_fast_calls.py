@@ -390,3 +390,18 @@ def test_functions_that_write_or_return_nothing_are_called_as_before() -> None:
 def test_a_gradient_with_respect_to_nothing() -> None:
     value, pullback = tg.differentiable(lambda x: np.sum(x * x), wrt=(), backend="python").vjp(np.array([1.0, 2.0]))
     assert (value, pullback(1.0)) == (5.0, ())
+
+
+def test_tuples_of_tuples() -> None:
+    """They are put together without going through their structure again."""
+
+    def nested(x: float, y: float) -> Any:
+        return x * y, ((x + y,), (x - y, (y, x)), ())
+
+    for output in (nested, lambda x, y: (nested(x, y), None), lambda x, y: [nested(x, y)]):
+        derived = tg.differentiable(output, backend="numba")
+        for _ in range(3):
+            assert derived(3.0, 2.0) == output(3.0, 2.0)
+    pushed = tg.differentiable(nested, backend="numba")
+    for _ in range(3):
+        assert pushed.jvp((3.0, 2.0), (1.0, None))[1] == (2.0, ((1.0,), (1.0, (0.0, 1.0)), ()))
