@@ -19,6 +19,7 @@ from tapegen.frontend.calls.batches import (
     axes_of_directions,
     axes_of_parts,
     axis_within,
+    checked_axes,
     named_axes,
     passed,
 )
@@ -359,7 +360,7 @@ def batch(func: Callable[P, Any], in_axes: Axes = 0, wrt: Wrt = 0, **options: An
         and `.hvp` accept them as one sequence and their tangents as another.  Each number and array in a result has
         the axis of the instances in front.
     """
-    axes = _checked(in_axes)
+    axes = checked_axes(in_axes)
     chosen: Any = wrt if isinstance(wrt, int | str) else as_wrt(wrt)
     return _shared(with_options(func, chosen, options), axes)
 
@@ -383,20 +384,3 @@ def _frozen(axes: Axes) -> object:
     if isinstance(axes, Mapping):
         return "named", tuple((key, _frozen(part)) for key, part in axes.items())
     return tuple(map(_frozen, axes)) if isinstance(axes, tuple) else axes
-
-
-def _checked(axes: Any) -> Axes:
-    """The axes with tuples in place of lists.
-
-    Raises
-    ------
-    BadArgument
-        They are not made of integers and None.
-    """
-    if axes is None or (isinstance(axes, int) and not isinstance(axes, bool)):
-        return axes
-    if isinstance(axes, tuple | list):
-        return tuple(map(_checked, axes))
-    if isinstance(axes, Mapping):
-        return {key: _checked(part) for key, part in axes.items()}
-    raise BadArgument(f"in_axes holds {axes!r}, which is no axis.", "Give integers, and None for what is shared.")

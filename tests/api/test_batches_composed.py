@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.errors import NotDifferentiable
+from tapegen.errors import BadArgument, NotDifferentiable
 from tests.api.test_batch import COUNT, drawn, energy, halvings
 from tests.judged import both
 
@@ -97,6 +98,32 @@ def test_what_a_batch_inside_a_function_cannot_do() -> None:
     assert tg.differentiable(lambda y: np.sum(tg.vjp(rows, y, 0.7)[1](np.ones(COUNT)))).python(x) == pytest.approx(
         wanted
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"in_axes": "x"}, "in_axes holds 'x', which is no axis"),
+        ({"in_axis": 0}, "tg.batch takes no 'in_axis'"),
+        ({"in_axes": 2}, "'y' has 2 axes, and in_axes says that its instances lie along axis 2"),
+    ],
+)
+def test_bad_options_inside_a_function(options: dict[str, Any], reason: str) -> None:
+    def of_a_local_function(x):
+        return np.sum(tg.batch(lambda y: np.sum(y * x[0]), **options)(x))
+
+    def of_another(x):
+        return np.sum(tg.batch(cube_sum, **options)(x))
+
+    for func in (of_a_local_function, of_another):
+        with pytest.raises(BadArgument, match=reason) as raised:
+            tg.grad(func, backend="python")(drawn(COUNT, 3))
+        assert raised.value.span is not None
+        assert raised.value.span.file == __file__
+
+
+def cube_sum(y):
+    return np.sum(y**3)
 
 
 def test_axes_of_one_element_that_a_function_makes() -> None:

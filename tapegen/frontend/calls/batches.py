@@ -45,6 +45,23 @@ OMITTED: Final = _Omitted.OMITTED
 """The default of each optional parameter of a batched function: what is not passed has no instances."""
 
 
+def checked_axes(axes: Any) -> Axes:
+    """The axes with tuples in place of lists.
+
+    Raises
+    ------
+    BadArgument
+        They are not made of integers and None.
+    """
+    if axes is None or (isinstance(axes, int) and not isinstance(axes, bool)):
+        return axes
+    if isinstance(axes, tuple | list):
+        return tuple(map(checked_axes, axes))
+    if isinstance(axes, Mapping):
+        return {key: checked_axes(part) for key, part in axes.items()}
+    raise BadArgument(f"in_axes holds {axes!r}, which is no axis.", "Give integers, and None for what is shared.")
+
+
 def axes_of_parts(axes: Axes, struct: Struct, name: str) -> list[Axes]:
     """The axes of the parts of a structure."""
     if isinstance(axes, int | None):
@@ -178,11 +195,16 @@ def _batch_of(cx: Context, func: Any, mark: Mark, args: Sequence[Any], kwargs: M
     if target is None or len(args) > 3:
         raise cx.refusal(BadArgument, "tg.batch takes a function, in_axes and wrt.", "Pass these.")
     options = {name: _known(cx, value, name) for name, value in given.items() if name not in Keywords.__optional_keys__}
+    unknown = next((name for name in options if name not in _DEFAULTS), None)
+    if unknown is not None:
+        raise cx.refusal(BadArgument, f"tg.batch takes no '{unknown}'.", "Leave it out.")
+    try:
+        options["in_axes"] = checked_axes(options.get("in_axes", 0))
+    except BadArgument as error:
+        raise cx.refusal(BadArgument, error.reason, error.advice) from None
     if isinstance(target, StaticValue) and not isinstance(target.value, Closure | Derivative):
         return StaticValue(func(target.value, **options))
-    axes, wrt, has_aux = (options.pop(name, default) for name, default in _DEFAULTS.items())
-    if options:
-        raise cx.refusal(BadArgument, f"tg.batch takes no '{next(iter(options))}'.", "Leave it out.")
+    axes, wrt, has_aux = ({**_DEFAULTS, **options}[name] for name in _DEFAULTS)
     return StaticValue(Batched(mark, target, axes, tuple(parameters_of(cx, target)), wrt, has_aux))
 
 
@@ -345,6 +367,7 @@ __all__ = [
     "axis_within",
     "batch_call",
     "batched_call",
+    "checked_axes",
     "named_axes",
     "passed",
 ]
