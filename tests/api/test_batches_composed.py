@@ -92,7 +92,7 @@ def test_what_a_batch_inside_a_function_cannot_do() -> None:
     x = drawn(COUNT, 3)
     with pytest.raises(NotDifferentiable, match="'hvp' of the batch of a function that is defined here"):
         tg.grad(products, backend="python")(x)
-    with pytest.raises(NotDifferentiable, match=r"'Batch.vjp' stands here"):
+    with pytest.raises(NotDifferentiable, match=r"'Batch.vjp' is called here"):
         tg.grad(pulled, backend="python")(x)
     wanted = np.sum(rows.grad(x, 0.7))
     assert tg.differentiable(lambda y: np.sum(tg.vjp(rows, y, 0.7)[1](np.ones(COUNT)))).python(x) == pytest.approx(
