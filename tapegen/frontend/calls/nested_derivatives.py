@@ -25,7 +25,7 @@ from tapegen.frontend.lowering.emit import emit_call
 from tapegen.frontend.mutation.outlined_containers import make_changes, slots_of
 from tapegen.frontend.values.constant_shapes import extent
 from tapegen.frontend.values.context import Context
-from tapegen.frontend.values.materialize import adopt, describe, export, struct_of, truth
+from tapegen.frontend.values.materialize import adopt, describe, export, struct_of, truth, type_of
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, Slot, StaticValue, Struct, leaves_of, tuple_of
 from tapegen.frontend.values.state import Bound, known_value
 from tapegen.ir import builders, traversal
@@ -466,11 +466,14 @@ def _gradient(cx: Context, template: Any, program: Program, found: dict[Var, Any
 
 
 def _of_kind(cx: Context, value: Any, var: Var) -> Any:
-    """A gradient by a Python scalar is a Python scalar, as in calls outside of differentiated functions.
+    """A gradient by a scalar is a scalar of its kind, as in calls outside of differentiated functions.
 
     Where the call is the whole function - `tg.grad(f)` that is differentiated again - its caller does this conversion.
     """
     type_ = var.type
+    found = type_of(value)
+    if isinstance(type_, Scalar) and not type_.python and isinstance(found, Scalar) and found.dtype != type_.dtype:
+        return cx.call(cx, StaticValue(getattr(np, type_.dtype)), [value], {})  # a constant has Python's type
     if not isinstance(type_, Scalar) or not type_.python or not isinstance(value, Leaf):
         return value
     if not isinstance(value.expr.type, Scalar) or value.expr.type == type_:  # an array: a column of a Jacobian
