@@ -97,7 +97,7 @@ KEYS = likely(
         "places are counted from the beginning of the file",
         fingerprint.Places,
         "span",
-        ("line + self.line, column", "line, column"),
+        ("line, end_line = line + self.line, end_line + self.line", "pass"),
         in_text=False,
     ),
     edit(

@@ -144,7 +144,7 @@ DEAD = likely(
         "a loop that may raise is dropped",
         dead_code,
         "_keep_live",
-        ("silent = not keep or stmt.origin is None or not _may_raise(stmt)", "silent = True"),
+        ("silent = not keep or primal_origin(stmt) is None or not _may_raise(stmt)", "silent = True"),
     ),
     edit(
         "an array of the caller is taken for one of the sweep",

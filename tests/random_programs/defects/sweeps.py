@@ -11,7 +11,7 @@ from tapegen.transform.autodiff.residuals import Residuals
 from tapegen.transform.autodiff.reverse import ReverseSweepBuilder as Reverser
 from tests.random_programs.defects.switch import edit, likely
 
-_APPEND = "cot.pending.append(Contribution(expr, builders.is_fresh(expr) if owned is None else owned))"
+_APPEND = "cot.pending.append(Contribution(expr, builders.is_fresh(expr) if owned is None else owned, self.origin))"
 _UNDO_IF = "undo = If(test, body, orelse, stmt.origin)"
 
 STORES = (
@@ -32,7 +32,7 @@ SUMS = (
         "a later term replaces the earlier ones",
         CotangentMap,
         "contribute",
-        (_APPEND, "cot.pending[:] = [Contribution(expr, True)]"),
+        (_APPEND, "cot.pending[:] = [Contribution(expr, True, self.origin)]"),
     ),
     edit("= for += on the cotangent of an array", CotangentMap, "contribute", ("accumulate=True", "accumulate=False")),
     edit(
@@ -45,7 +45,7 @@ SUMS = (
         "a cotangent is given away twice",
         CotangentMap,
         "contribute",
-        (_APPEND, "cot.pending.append(Contribution(expr, True))"),
+        (_APPEND, "cot.pending.append(Contribution(expr, True, self.origin))"),
     ),
     edit(
         "a gradient is the cotangent of something else", Reverser, "_gradient", ("total = builders.copy(total)", "pass")
