@@ -42,5 +42,5 @@ def in_while_value_and_grad(m, result_bar=1.0):
     for trip in range(trips - 1, -1, -1):
         # m = np.swapaxes(m, 0, 1) * 1.3
         t_bar = sum_to(1.3 * m_bar, np.empty((t_n0_tape[trip], t_n1_tape[trip])))
-        m_bar = np.copy(np.swapaxes(t_bar, 0, 1))
+        m_bar = np.swapaxes(t_bar, 0, 1).copy()
     return result, m_bar

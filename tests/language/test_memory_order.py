@@ -12,6 +12,12 @@ ARGUMENTS = {
     "strided": "np.linspace(0.3, 1.8, 24).reshape(4, 6)[::2, ::2]",
 }
 COPIES = ["np.copy(a)", "np.array(a)", "a.copy()", "a.copy(order='K')", "np.copy(a, order='F')", "copy.deepcopy(a)"]
+TURNED = [
+    "a.T.copy()",
+    "np.copy(np.outer(a[0], a[1]).T, 'C')",
+    "np.broadcast_to(a[0], (2, 3)).copy()",
+    "(a.T + a.T).copy()",
+]
 MAKERS = ["a", "a * 1.0", "np.sin(a)", "np.sort(a, axis=0)", "np.zeros_like(a) + a", "np.cumprod(a, 1)", "a[:, :]"]
 RESHAPES = ["t.T.reshape(-1)", "t.reshape(-1)", "np.ravel(t)"]
 
@@ -27,7 +33,7 @@ def program(maker: str, reshape: str, argument: str) -> str:
 
 @pytest.mark.parametrize("argument", ARGUMENTS)
 @pytest.mark.parametrize("reshape", RESHAPES)
-@pytest.mark.parametrize("maker", [*MAKERS, *COPIES])
+@pytest.mark.parametrize("maker", [*MAKERS, *COPIES, *TURNED])
 def test_stores_through_a_reshape(maker: str, reshape: str, argument: str) -> None:
     stages = [stage for stage in PYTHON if stage not in ("forward", "jacobian", "second")]
     verdict = judge(program(maker, reshape, argument), stages)

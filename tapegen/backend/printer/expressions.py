@@ -253,9 +253,12 @@ class Expressions:
         return ast.Attribute(ast.Attribute(self(call.args[0]), "flags"), flag)
 
     def _method(self, call: nodes.Call) -> ast.expr | None:
-        """`x.copy()`, `x.reshape(n, m)` for array variables; for anything else NumPy's function is called."""
+        """`x.copy()`, `x.reshape(n, m)` for array variables; for anything else NumPy's function is called.
+
+        But a copy is in C order, which `np.copy` would not give where its argument is in another one.
+        """
         array, *args = call.args
-        if call.kwargs or not _is_named_array(array):
+        if call.kwargs or not (_is_named_array(array) or (call.func is np.copy and _may_be_turned(array))):
             return None
         if call.func is np.reshape and len(args) == 1 and isinstance(args[0], nodes.Tuple) and args[0].items:
             args = list(args[0].items)
@@ -375,6 +378,10 @@ def _is_number_seen(load: nodes.Load) -> bool:
 
 def _rank(type_: Type) -> int:
     return type_.rank if isinstance(type_, Array) else 0
+
+
+def _may_be_turned(expr: nodes.Expr) -> bool:
+    return isinstance(expr.type, Array) and expr.type.rank > 1 and expr.type.layout != "C"
 
 
 def _is_named_array(expr: nodes.Expr) -> bool:
