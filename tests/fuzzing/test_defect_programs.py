@@ -194,7 +194,7 @@ PROGRAMS: dict[str, tuple[str, str]] = {
         "v=np.array([1.1, 0.9, 1.2]), n=3",
         """s = v[0]
     for i in range(n):
-        for j in range(2 * (n - i + 1)):
+        for j in range(-2 + i, n):
             s = np.sin(s) * v[j % 3]
     return s""",
     ),
@@ -301,6 +301,73 @@ PROGRAMS: dict[str, tuple[str, str]] = {
             break
         w[k] = s * s
     return w * s""",
+    ),
+    "an option that no rule speaks of is let through": (
+        "v=np.array([0.5, 1.5, -0.4])",
+        "return np.sum(np.quantile(v, 0.4, method='hazen') ** 2)",
+    ),
+    "a container of the caller is dropped with its kind": (
+        "v=np.array([0.5, 1.5]), l=[1.0, 2.0]",
+        """l[1] = v[0] ** 2
+    w = l if v[0] > 99 else v * 1.0
+    l = None
+    w[0] = v[1] ** 2
+    return w[0]""",
+    ),
+    "a container that another name holds is dropped with its kind": (
+        "v=np.array([0.5, 1.5])",
+        """l = [v[0], 2.0]
+    w = l if v[0] > 99 else v * 1.0
+    w[0] = v[1] ** 2
+    return l[0] * 2 + w[0]""",
+    ),
+    "an array on a tape is not copied": (
+        "v=np.array([0.5, 1.5, -0.4])",
+        """w = v * 1.0
+    s = v[0]
+    for k in range(4):
+        if k == 2:
+            w = np.append(w, s)
+        w[0] = np.sin(w[1]) * s
+        w *= w
+        s = s + np.sum(np.sin(w))
+    return s""",
+    ),
+    "a candidate that depends on the selected value is taken for another": (
+        "v=np.array([0.5, 1.5, -0.4, 1.7])",
+        """best = v[0]
+    for k in range(len(v)):
+        c = v[k] + best
+        if c > best:
+            best = c
+    return best * v[1]""",
+    ),
+    "a product is taken for linear": (
+        "v=np.array([0.5, 1.5, -0.4, 1.0])",
+        """s = 0.0
+    for k in range(3):
+        best = -9.0
+        c = 1.0 + k
+        for i in range(k * k + 1):
+            a = v[i % 4] * c
+            if a > best:
+                best = a
+            c = c * 0.5 + 0.1
+        s += best * best
+    return s""",
+    ),
+    "the tangent is stored where the index means another element": (
+        "v=np.array([0.5, 1.5, -0.4, 0.2])",
+        """w = v * 1.0
+    w[np.argmax(w)] = v[0] * 0.1
+    return np.sum(w * v)""",
+    ),
+    "a name for a table that is written is taken for a copy": (
+        "v=np.array([0.5, 1.5, -0.4])",
+        """w = v * v
+    u = np.reshape(w, (3, 1))
+    u[0] = v[1] ** 2
+    return w * v""",
     ),
 }
 """By the name of the defect: the arguments, and the body of the function."""
