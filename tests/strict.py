@@ -17,6 +17,7 @@ import pytest
 
 from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import CompileLimit
+from tapegen.ir import intrinsics
 from tapegen.pipeline import program
 
 
@@ -126,6 +127,7 @@ def _lenient(function: Callable[..., float]) -> Callable[..., float]:
 
 _RAISE = "acos acosh asin atanh cos cosh exp expm1 fmod gamma lgamma log log10 log1p log2 pow sin sinh sqrt tan".split()
 _NUMPY = _Module(np, empty=_garbage(np.empty), empty_like=_garbage(np.empty_like))
+_INTRINSICS = _Module(intrinsics, tell=lambda *_: None)  # messages are left out
 _MATH = _Module(math, **{name: _lenient(getattr(math, name)) for name in _RAISE})
 
 
@@ -143,7 +145,7 @@ def build(source: PythonSource, **_: Any) -> Callable[..., Any]:
     except RecursionError as error:
         raise CompileLimit(str(error), "Split the function.") from error
     exec(code, namespace)
-    replaced = {id(np): _NUMPY, id(math): _MATH}
+    replaced = {id(np): _NUMPY, id(math): _MATH, id(intrinsics): _INTRINSICS}
     namespace.update({name: replaced[id(value)] for name, value in namespace.items() if id(value) in replaced})
     return namespace[source.entry]
 

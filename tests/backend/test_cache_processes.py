@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tapegen.backend.background import availability
 from tapegen.backend.cache import store
 from tapegen.backend.cache.store import key_of
 
@@ -90,6 +91,7 @@ class Machine:
             "PYTHONPATH": str(ROOT),
             "PYTHONDONTWRITEBYTECODE": "1",
             store.FOLDER: str(self.cache),
+            availability.SWITCH: "0",
             **env,
         }
         return subprocess.Popen([sys.executable, "-c", text], env=environment, stdout=subprocess.PIPE, text=True)

@@ -122,7 +122,9 @@ print(tg.grad(lambda x: np.sum(np.eye(2) @ x), backend="numba")(np.ones(2)).toli
 """
 
 
-def test_scipy_linalg_is_loaded_with_the_first_product() -> None:
+def test_scipy_linalg_is_loaded_with_the_first_product(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TAPEGEN_CACHE": "0"}
-    done = subprocess.run([sys.executable, "-c", BLAS], env=environment, capture_output=True, text=True, check=True)
+    program = tmp_path / "program.py"
+    program.write_text(BLAS, encoding="utf-8")
+    done = subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split("\n") == ["False", "True", "[1.0, 1.0]", ""]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tapegen.pipeline.options import Options
+from tapegen.rules.registry import Rule
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -53,3 +54,8 @@ def without_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
             object.__setattr__(self, "backend", "python")
 
     monkeypatch.setattr(Options, "__post_init__", as_python)
+
+
+def is_of_the_package(rule: Rule) -> bool:
+    """Whether a rule is none of those that users register."""
+    return str(getattr(rule.body or rule.pushforward, "__module__", "tapegen")).partition(".")[0] == "tapegen"

@@ -14,10 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tapegen.frontend.calls.library_calls import is_library
 from tapegen.rules import registry
 from tapegen.tape.tensors.tensor import Traced
-from tests.documentation.pages import DOCS, promised, python_of, run, without_compiling
+from tests.documentation.pages import DOCS, is_of_the_package, promised, python_of, run, without_compiling
 
 # pages whose blocks are programs of their own, or need files beside them
 ELSEWHERE = {
@@ -35,12 +34,7 @@ PAGES = sorted(
 def own_rules_end_with_the_page() -> Iterator[None]:
     before = dict(registry._RULES)
     yield
-    # those of the package are loaded once
-    loaded = {
-        func: rule
-        for func, rule in registry._RULES.items()
-        if is_library(func) or (getattr(func, "__module__", "") or "").startswith("tapegen.")
-    }
+    loaded = {func: rule for func, rule in registry._RULES.items() if is_of_the_package(rule)}  # they are loaded once
     registry._RULES.clear()
     registry._RULES.update({**loaded, **before})
 

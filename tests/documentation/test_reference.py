@@ -15,6 +15,7 @@ import pytest
 
 import tapegen
 from tapegen.rules import registry
+from tests.documentation.pages import is_of_the_package
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text(encoding="utf-8")
 NOTHING = {"check_grads", "check_rule", "set_seed", "inactive", "debug", "debug_nans"}
@@ -62,7 +63,7 @@ def test_docstring(path: str) -> None:
 @pytest.fixture
 def own_rules_end() -> Iterator[None]:
     yield
-    for func in [func for func in registry._RULES if getattr(func, "__module__", "") == __name__]:
+    for func in [func for func, rule in registry._RULES.items() if not is_of_the_package(rule)]:
         del registry._RULES[func]
 
 

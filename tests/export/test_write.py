@@ -155,6 +155,7 @@ def test_written_programs_equal_the_decorator(tmp_path: Path, name: str, form: s
 def test_check_tells_stale_from_fresh(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     command = ["FILE::march", "--args", TYPES, "--readable"]
     text = write(tmp_path, KERNEL, *command)
+    capsys.readouterr()
     arguments = [part.replace("FILE", str(tmp_path / "kernel.py")) for part in command]
     arguments += ["-o", str(tmp_path / "written.py"), "--check"]
     assert main(["write", *arguments]) == 0

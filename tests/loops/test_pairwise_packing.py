@@ -103,7 +103,7 @@ def test_columns_are_rows(text: str) -> None:
 def test_what_is_copied() -> None:
     text = lowered_text(PAIRS, *arguments(40, 40))
     assert "if n >= 16 and n <= x_n0 and 2 < x_n1 and n <= a_n0 and 1 < a.shape[1]:" in text
-    assert "u = x_column[j_1] - x_column[i]" in text and "a_column[j_1] - q * u" in text
+    assert "u = x_column[j_1_1] - x_column[i]" in text and "a_column[j_1_1] - q * u" in text
     assert "for start in range(i + 1, n, 512):" in text
     text = lowered_text(DOWNWARDS, *arguments(40, 40))
     assert "for j_1 in range(i):" in text and "x_column_1[i] = s + a_column[i]" in text

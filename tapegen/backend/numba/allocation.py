@@ -51,10 +51,10 @@ def _new(context: Any, builder: IRBuilder, kind: Any, shapes: Any, *, is_tape: b
     memory = builder.call(_allocator(context, builder.module, len(shapes), item, is_tape=is_tape), shapes)
     code = builder.ptrtoint(memory, cgutils.intp_t)
     with cgutils.if_unlikely(builder, builder.icmp_unsigned("<=", code, code.type(_LAST_CODE))):
-        for number, message in ((_NEGATIVE, "negative dimensions not allowed"), (_TOO_BIG, _OVERFLOW)):
+        for number, (error, message) in _REFUSALS.items():
             with builder.if_then(builder.icmp_unsigned("==", code, code.type(number))):
-                context.call_conv.return_user_exc(builder, ValueError, (message,))
-        context.call_conv.return_user_exc(builder, MemoryError, (memory_limit.TOO_MUCH,))
+                context.call_conv.return_user_exc(builder, error, (message,))
+        context.call_conv.return_user_exc(builder, MemoryError, ("Allocation failed (probably too large).",))
     strides = [code.type(item)]
     for size in reversed(shapes[1:]):
         strides.insert(0, builder.mul(strides[0], size))
@@ -67,7 +67,14 @@ _NEGATIVE, _TOO_BIG, _NO_ROOM = 1, 2, 3
 _LAST_CODE = 3
 """What takes the place of the address of memory, as does 0 where there is none."""
 
-_OVERFLOW = "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."
+_REFUSALS: dict[int, tuple[type[Exception], str]] = {
+    _NEGATIVE: (ValueError, "negative dimensions not allowed"),
+    _TOO_BIG: (
+        ValueError,
+        "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size.",
+    ),
+    _NO_ROOM: (MemoryError, memory_limit.TOO_MUCH),
+}
 
 
 def _allocator(context: Any, module: Any, rank: int, item: int, *, is_tape: bool) -> Function:
