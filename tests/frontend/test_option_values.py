@@ -11,7 +11,7 @@ import pytest
 from scipy import linalg, signal
 
 import tapegen as tg
-from tapegen.errors import TapegenError
+from tapegen.errors import NotDifferentiable, TapegenError
 from tapegen.frontend.source.synthesize import function_from_text
 from tapegen.loops.pipeline import NoCompiledForm
 from tests.judged import both, raises_as_python, right
@@ -141,3 +141,11 @@ def test_a_ufunc_casts_as_it_is_told() -> None:
     raises_as_python(in_no_other_dtype, x, x.astype(np.float32), backend="python")
     right(lambda x: np.sum(np.add(x, 2, casting="no") * x), x, backend="python")
     right(lambda x: np.sum(np.multiply(x, x, dtype=np.float64, casting="safe")), x, backend="python")
+
+
+def test_overwriting_is_refused_at_the_call() -> None:
+    def middle(v: np.ndarray) -> float:
+        return np.median(v, overwrite_input=True)
+
+    with pytest.raises(NotDifferentiable, match=r"overwrite_input=True of np\.median writes into an argument"):
+        tg.grad(middle, backend="python")(values(3))

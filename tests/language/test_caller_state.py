@@ -439,3 +439,19 @@ def test_a_variable_may_come_to_be_between_calls(monkeypatch: pytest.MonkeyPatch
         function.grad(X)
     monkeypatch.setitem(globals(), "begun", 3.0)
     assert np.array_equal(function.grad(X), 6 * X)
+
+
+def counts_from_where_it_is_bound(x: np.ndarray) -> float:
+    global counted
+    try:
+        counted = counted + 1.0  # type: ignore[name-defined]
+    except NameError:
+        counted = 2.0
+    return np.sum(x * x) * counted
+
+
+def test_a_variable_that_the_first_call_binds_is_there_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(globals(), "counted", raising=False)
+    function = tg.differentiable(counts_from_where_it_is_bound, backend="python")
+    assert np.array_equal([function.grad(X) for _ in range(3)], [4 * X, 6 * X, 8 * X])
+    del globals()["counted"]

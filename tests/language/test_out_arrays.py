@@ -157,3 +157,17 @@ def test_products_into_arrays_with_gaps_are_refused() -> None:
         product(m)
     with pytest.raises(BadArgument, match="contiguous"):
         tg.grad(product, backend="python")(m)
+
+
+def test_sizes_that_only_the_run_knows_are_compared() -> None:
+    def product(m, k):
+        w = np.zeros((k, 2))
+        np.dot(m, m, out=w)
+        return np.sum(w * w)
+
+    derived = tg.differentiable(product, backend="python")
+    np.testing.assert_array_equal(derived.grad(np.ones((2, 2)), 2), np.full((2, 2), 16.0))
+    m = np.ones((1, 1))  # which a store would broadcast
+    for call in (product, derived.grad):
+        with pytest.raises(ValueError, match="output array has wrong dimensions"):
+            call(m, 2)

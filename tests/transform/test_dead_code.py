@@ -160,3 +160,18 @@ def test_what_is_read_or_seen_later_stays(lines: str) -> None:
     text = f"def f(x, y, k):\n    {lines}\n    return s\n"
     x, y = np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0])
     assert_same_after(drop_trailing, text, (x, y, 1), (x, y, 0))
+
+
+def test_a_loop_whose_values_nobody_reads_raises_as_in_python() -> None:
+    def f(x: Any, n: int) -> Any:
+        for k in range(n):
+            if x[k] > 9.0:
+                _ = 1.0
+        return np.sum(x * x)
+
+    derived = differentiable(f, backend="python")
+    x = np.array([1.0, 2.0])
+    np.testing.assert_array_equal(derived.grad(x, 2), 2 * x)
+    for call in (f, derived.grad):
+        with pytest.raises(IndexError):
+            call(x, 3)

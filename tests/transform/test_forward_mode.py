@@ -339,3 +339,12 @@ def test_the_program_of_a_tangent_is_kept_apart_from_what_is_built_of_it() -> No
     first = program.tangent  # asked for once more where its compiled form is refused
     assert program.run("tangent", [x, v])[0] == np.sum(3.0 * x**2 * v)
     assert program.tangent is first
+
+
+def test_an_array_without_a_tangent_gets_one_where_it_is_written() -> None:
+    def f(x, w):
+        w[0] = x * x
+        return np.sum(w * w)
+
+    value, tangent = tg.jvp(f, (1.5, np.array([1.0, 2.0])), (2.0, None), backend="python")
+    assert (value, tangent) == (1.5**4 + 4.0, 4.0 * 1.5**3 * 2.0)

@@ -431,7 +431,6 @@ STRIPS = likely(
         independence,
         "is_independent",
         ("return moving and all(", "return all("),
-        unfound="elements that stay are numbers by then (held)",
     ),
     edit(
         "a term is stored where its sum is",

@@ -139,6 +139,7 @@ DIRECTIONS = likely(
         Widener,
         "_index",
         ("*(Slice() for _ in range(missing)), ", ""),
+        unfound="where directions are last, loops over them access elements alone; of views all directions are taken",
     ),
     edit(
         "a flattened table is taken for a view",

@@ -60,6 +60,7 @@ VIEWS = likely(
         memory_access,
         "content_reads",
         ("if isinstance(stmt, Store) and stmt.accumulate:", "if False:"),
+        unfound="what is added to is read later under the same name, or nobody sees it",
     ),
     edit(
         "a result in an array is taken not to be written",
