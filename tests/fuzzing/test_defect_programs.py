@@ -369,8 +369,25 @@ PROGRAMS: dict[str, tuple[str, str]] = {
     u[0] = v[1] ** 2
     return w * v""",
     ),
+    "the tangent is loaded where the index means another element": (
+        "v=np.array([2.2, 3.2, 1.2, 0.2])",
+        """s = v[1]
+    while s > 1.0:
+        s = v[round(s)]
+    return s * s""",
+    ),
 }
 """By the name of the defect: the arguments, and the body of the function."""
+LOOPS: dict[str, tuple[str, str]] = {
+    "a store into what a reshape was made of is not looked at": (
+        "v=np.array([0.5, 1.5, -0.4, 0.2, 0.3, 0.9, 1.1, 0.7])",
+        """w = v[::2]
+    u = w.reshape(2, 2)
+    w[0] = 5.0
+    return np.sum(u * u)""",
+    ),
+}
+"""The same, where the text for compiled code alone shows it."""
 
 
 def text_of(arguments: str, body: str) -> str:
@@ -382,13 +399,13 @@ def text_of(arguments: str, body: str) -> str:
     return f"{head}def arguments():\n    return tuple(dict({arguments}).values())\n"
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [*PROGRAMS, *LOOPS])
 def test_a_small_program_finds_the_defect(name: str) -> None:
     (defect,) = (each for each in DEFECTS if each.name == name)
-    text = text_of(*PROGRAMS[name])
-    right = judge(text, STAGES)
+    text, stages = (text_of(*LOOPS[name]), ("loops",)) if name in LOOPS else (text_of(*PROGRAMS[name]), STAGES)
+    right = judge(text, stages)
     assert right.kind in FINE, right
     with defect.plant():
-        wrong = judge(text, STAGES)
+        wrong = judge(text, stages)
     assert wrong.kind != right.kind
     assert right.kind != REFUSED or wrong.kind not in FINE

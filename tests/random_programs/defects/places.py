@@ -31,8 +31,15 @@ VIEWS = likely(
         memory_access,
         "_move",
         ("(*_vars(args[1]), *_vars(args[2]))", "_vars(args[1])"),
+        unfound="a choice of two arrays is a branch; choices that are expressions are of numbers",
     ),
-    edit("a result in an array is taken for a new one", memory_access, "_move", ("if out is not None:", "if False:")),
+    edit(
+        "a result in an array is taken for a new one",
+        memory_access,
+        "_move",
+        ("if out is not None:", "if False:"),
+        unfound="results in arrays are stores by then",
+    ),
     edit(
         "an array that leaves a list is taken for a copy",
         memory_access,
@@ -67,6 +74,7 @@ VIEWS = likely(
         memory_access,
         "_written_by_call",
         ("if not call.kwargs:", "if True:"),
+        unfound="results in arrays are stores by then",
     ),
 )
 

@@ -78,12 +78,14 @@ FINALITY = (
         Facts,
         "is_final",
         ("not self._is_renamed(array, self.scopes.at[stmt]) and ", ""),
+        unfound="a written array whose name a loop assigns cannot be named after it, which is looked at as well",
     ),
     edit(
         "a buffer that changes names is taken to keep a value",
         Facts,
         "kept_in",
         ("if load is None or self._is_renamed(load.array, scope) else", "if load is None else"),
+        unfound="a written array whose name a loop assigns cannot be named after it, which is looked at as well",
     ),
 )
 
