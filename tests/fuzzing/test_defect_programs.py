@@ -376,6 +376,13 @@ PROGRAMS: dict[str, tuple[str, str]] = {
         s = v[round(s)]
     return s * s""",
     ),
+    "of uses that are not kept none is tested": (
+        "v=np.array([0.5, 0.0])",
+        """w = np.sqrt(v)
+    u = w[:1]
+    t = np.where(v > 0.1, w, v)
+    return u[0] + t[1]""",
+    ),
 }
 """By the name of the defect: the arguments, and the body of the function."""
 LOOPS: dict[str, tuple[str, str]] = {
