@@ -146,6 +146,18 @@ def guarded(y):
     return np.where(y > 0.7, np.sqrt(np.abs(y - 0.7)), y * y)
 
 
+def power(w, k):
+    if k == 0:
+        return w[0]
+    w[k] = w[k] * w[0]
+    return power(w, k - 1) * w[k]
+
+
+def recursive(y):
+    w = y * 2.0
+    return power(w, int(y[0])) * y + w
+
+
 VECTORS = [
     rates,
     recurrence,
@@ -165,6 +177,7 @@ VECTORS = [
     rows,
     of_a_matrix,
     guarded,
+    recursive,
 ]
 
 

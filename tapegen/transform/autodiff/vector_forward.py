@@ -34,6 +34,7 @@ from tapegen.ir.nodes import (
     Load,
     Raise,
     Return,
+    Routine,
     Slice,
     Stmt,
     Store,
@@ -58,6 +59,10 @@ class Several:
 
     function: Function
     last: bool
+
+
+def _runs_routine(value: Expr) -> bool:
+    return isinstance(value, Call) and isinstance(value.func, Routine)
 
 
 class _NotCovered(Exception):
@@ -184,6 +189,8 @@ class _Widener:
                 traversal.free_vars(header) & found for header in stmt.headers
             ):
                 raise _NotCovered
+            if isinstance(stmt, Assign) and _runs_routine(stmt.value) and traversal.free_vars(stmt.value) & found:
+                raise _NotCovered  # one call gives values and tangents, and values are computed once
         if any(not isinstance(var.type, (Array, Scalar)) for var in found):
             raise _NotCovered
         return frozenset(found)
