@@ -140,7 +140,10 @@ FORMS = [
 @pytest.mark.parametrize("function", FORMS, ids=lambda function: function.__name__)
 def test_value_and_derivatives(function: Callable) -> None:
     value = tg.differentiable(function, backend="python", wrt=(0, 1, 2)).value_and_grad(A, V, B)[0]
-    assert value == function(A, V, B)
+    expected = function(A, V, B)
+    if function is diagonals_in_einsum:  # NumPy adds in the order of memory, and copies of parts have another one
+        expected = pytest.approx(expected, rel=2.0 * np.finfo(float).eps)
+    assert value == expected
     tg.check_grads(function, A, V, B, modes=("forward", "reverse"), backend="python")
 
 
