@@ -11,18 +11,24 @@ import pytest
 
 from tapegen.backend.cache import store
 from tapegen.export.native import c_wrappers
+from tapegen.rules import registry
 from tests.attack import libraries
 from tests.attack.cache import Attack, Home, write_source
 from tests.attack.damage import ENTRIES, UNSAFE
 from tests.attack.library_cases import LIBRARIES, Case, Library, narrow
 from tests.attack.workers import Job, Worker
+from tests.documentation.pages import is_of_the_package
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 
 @pytest.fixture(autouse=True)
 def without_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only workers store; they are forked from this process, and rules of users would keep them from it."""
     monkeypatch.setenv(store.SWITCH, "0")
+    registry.load_awaited()
+    own = {func: rule for func, rule in registry._RULES.items() if is_of_the_package(rule)}
+    monkeypatch.setattr(registry, "_RULES", own)
 
 
 def test_processes_with_one_cache(tmp_path: Path) -> None:
