@@ -318,18 +318,22 @@ def _common(sizes: Mapping[str, tuple[int, int]]) -> int:
 def _stacked(results: list[Any]) -> Any:
     """The results of all instances as one, with an axis of instances in front of each number and array."""
     first = results[0]
-    if isinstance(first, np.ndarray):
-        if any(np.shape(value) != first.shape for value in results):
+    if all(isinstance(value, np.ndarray | bool | int | float | complex | np.generic) for value in results):
+        if any(np.shape(value) != np.shape(first) for value in results):
             raise BadArgument(f"{DIFFER}.", "Return arrays of one shape: pad them, or call the function in a loop.")
         return np.stack(results)
-    if isinstance(first, bool | int | float | complex | np.generic):
-        return np.array(results)
-    struct = children_of(first)
-    if struct is None:
-        return first
-    parts = [children_of(result) for result in results]
-    columns = zip(*(part.children for part in parts if part is not None), strict=True)
-    return rebuild(struct, [_stacked(list(column)) for column in columns])
+    parts = [part for result in results if (part := children_of(result)) is not None]
+    if len(parts) == len(results) and all(
+        (part.kind, part.cls, part.keys) == (parts[0].kind, parts[0].cls, parts[0].keys) for part in parts
+    ):
+        columns = zip(*(part.children for part in parts), strict=True)
+        return rebuild(parts[0], [_stacked(list(column)) for column in columns])
+    if any(type(value) is not type(first) or value != first for value in results):
+        raise BadArgument(
+            f"the instances of a batch return different things: {first!r}, and another one something else.",
+            "Return numbers and arrays, in one structure for all instances.",
+        )
+    return first
 
 
 @marks("batch", PIPELINE)

@@ -81,7 +81,7 @@ from tapegen.pipeline.derivation import Derivation, Stages
 from tapegen.pipeline.fault_boundary import Boundary, Subject, frames_of_tapegen, internal_error
 from tapegen.pipeline.options import Options
 from tapegen.pipeline.stages import LOOP_STAGES
-from tapegen.transform.messages import has_messages
+from tapegen.transform.messages import called_functions, has_messages
 from tapegen.transform.simplify.real_domain import TURNS_COMPLEX, meets_complex_numbers, with_real_values
 
 WIDE = 2**ARGUMENT_BITS
@@ -743,7 +743,7 @@ def _truncates(function: Function) -> bool:
 
 def _is_repeatable(function: Function) -> bool:
     """Whether a run that is given up leaves nothing behind: no message, no call of a function of the user."""
-    called = {func for stmt in function.body for func in traversal.calls(stmt)}.difference(PROGRESS)  # bars are erased
+    called = called_functions(function.body).difference(PROGRESS)  # bars are erased
     return not any(intrinsics.tells(func) or own_rule(func) is not None for func in called)
 
 

@@ -10,12 +10,17 @@ from tapegen.ir.nodes import Block, Call, Derivation, Effect, Function, Routine
 from tapegen.ir.progress import PROGRESS
 
 
-def has_messages(body: Block, known: frozenset[Routine] = frozenset()) -> bool:
-    """Whether a program, or a routine that it calls, prints, logs or warns."""
+def called_functions(body: Block, known: frozenset[Routine] = frozenset()) -> frozenset[Any]:
+    """The functions that a program and the routines that it calls call."""
     called = frozenset[Any]().union(*map(traversal.calls, body))
     routines = frozenset(traversal.routines(body)) - known
     inner = (routine.function.body for routine in routines if routine.function is not None)
-    return any(map(intrinsics.tells, called)) or any(has_messages(each, known | routines) for each in inner)
+    return called.union(*(called_functions(each, known | routines) for each in inner))
+
+
+def has_messages(body: Block) -> bool:
+    """Whether a program, or a routine that it calls, prints, logs or warns."""
+    return any(map(intrinsics.tells, called_functions(body)))
 
 
 def without_messages(function: Function) -> Function:

@@ -424,3 +424,24 @@ def test_functions_that_cannot_be_batched() -> None:
         tg.batch(counting, backend="numba")(drawn(COUNT))
     with pytest.raises(NotDifferentiable, match="must be known"):
         tg.batch(lambda n, x: np.zeros((2,) * n) + x, backend="numba")(np.arange(COUNT), drawn(COUNT))
+
+
+@pytest.mark.parametrize(
+    "different",
+    [
+        lambda x: (2.0 * x, "above" if x > 0.0 else "below"),
+        lambda x: None if x > 0.0 else x,
+        lambda x: [x] if x > 0.0 else [x, x],
+        lambda x: (x,) if x > 0.0 else [x],
+        lambda x: {"a": x} if x > 0.0 else {"b": x},
+    ],
+)
+def test_instances_that_return_different_things_are_refused(different: Any) -> None:
+    with pytest.raises(BadArgument, match="return different things"):
+        tg.batch(different, backend="python")(np.array([1.0, -2.0]))
+
+
+def test_what_all_instances_return_alike() -> None:
+    doubled, name, nothing = tg.batch(lambda x: (2.0 * x, "doubled", None), backend="python")(np.array([1.0, -2.0]))
+    np.testing.assert_array_equal(doubled, [2.0, -4.0])
+    assert (name, nothing) == ("doubled", None)

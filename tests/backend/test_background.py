@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tqdm import tqdm
 
 import tapegen as tg
 from tapegen.backend.background import availability, interruption
@@ -27,6 +28,8 @@ from tapegen.backend.background.jobs import Job, Queue, Request, queue
 from tapegen.backend.cache import machine_code
 from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import BadArgument, PerformanceWarning
+from tapegen.ir import progress as progress_bars
+from tapegen.pipeline import program as program_module
 from tests.oracle import numerical_gradient
 from tests.program_files import Program, collect
 from tests.test_programs import assert_gradient, assert_same
@@ -254,14 +257,15 @@ def test_a_long_call_goes_on_with_machine_code(background: Queue) -> None:
             total += y[0] * rng.normal() * 1e-3 + y[k % len(y)] * 0.5
         return total
 
-    n = 400_000
+    n = 6_000_000  # several times what compiling takes
     f = fresh(stepped)
     y, rng = np.zeros(5), np.random.default_rng(1)
     value, gradient = f.value_and_grad(y, rng, n)
     assert dispatcher(f, y, rng, n).overloads, "the call ended before the machine code was there: it tests nothing"
-    again, other = np.zeros(5), np.random.default_rng(1)
-    assert value == pytest.approx(stepped(again, other, n), rel=1e-12)
-    np.testing.assert_array_equal(y, again)  # not stored into twice
+    other = np.random.default_rng(1)
+    rounds = np.arange(n) // 5 + 1.0
+    assert value == pytest.approx(np.sum(rounds * (1e-3 * other.normal(size=n) + 0.5)), rel=1e-10)
+    np.testing.assert_array_equal(y, np.full(5, n / 5))  # not stored into twice
     assert rng.normal() == other.normal()  # nor drawn twice
     assert gradient[1:] == pytest.approx(np.full(4, n / 10))
 
@@ -278,6 +282,39 @@ def test_messages_appear_once(background: Queue, capsys: pytest.CaptureFixture[s
     f = fresh(told)
     f.value_and_grad(X, 200_000)
     assert capsys.readouterr().out == "step 0\nstep 50000\nstep 100000\nstep 150000\n"
+
+
+def test_a_run_with_messages_of_a_recursive_function_is_not_given_up() -> None:
+    def halved(n, x):
+        print("halved", n)
+        return x if n == 0 else 0.5 * halved(n - 1, x)
+
+    def silent(n, x):
+        return x if n == 0 else 0.5 * silent(n - 1, x)
+
+    for function, wanted in ((halved, False), (silent, True)):
+        program = fresh(function, wrt="x")._specialise((3, 1.5), {}).program
+        assert program_module._is_repeatable(program.function("joint")) is wanted
+
+
+def test_a_bar_of_a_call_that_begins_again_is_erased(background: Queue, capsys: pytest.CaptureFixture[str]) -> None:
+    def total(x, n):
+        found = 0.0
+        for k in tqdm(range(n), leave=True):
+            for _ in range(600):
+                found += x[k % len(x)] ** 2
+        return found
+
+    n = 20_000  # several times what compiling takes
+    f = fresh(total)
+    value, gradient = f.value_and_grad(X, n)
+    assert dispatcher(f, X, n).overloads, "the call ended before the machine code was there: it tests nothing"
+    assert value == pytest.approx(600 * n / len(X) * np.sum(X**2), rel=1e-9)
+    np.testing.assert_allclose(gradient, 1200.0 * n / len(X) * X, rtol=1e-9)
+    assert progress_bars.opened() == 0
+    shown = capsys.readouterr().err
+    assert shown.count(f"{n}/{n}") == 1  # of the run that ended
+    assert "\n" in shown.rpartition(f"{n}/{n}")[2] and "\n" not in shown.rpartition(f"{n}/{n}")[0]
 
 
 def test_messages_before_an_error_appear_once(background: Queue, capsys: pytest.CaptureFixture[str]) -> None:
