@@ -68,10 +68,19 @@ _UNCHANGED: Mapping[Any, tuple[str, int]] = {
 }
 
 
+# functions of SciPy, by name so that it need not be loaded, that return a matrix of one or two rows itself
+_OF_SMALL_MATRICES = frozenset({("scipy.linalg._decomp", "hessenberg")})
+
+# functions of which the results but the heights are the given edges themselves, and where `bins` stands
+_WITH_EDGES: Mapping[Any, int] = {np.histogram: 1, np.histogram_bin_edges: 1, np.histogram2d: 2}
+
+
 def may_return_argument(call: Call) -> bool:
     """Whether a call may return an argument, or a view of it that has no counterpart for the cotangent."""
     func, args = call.func, call.args
     if is_one_of(func, _UNFOLLOWED) or not _makes_fresh(func):
+        return True
+    if (getattr(func, "__module__", None), getattr(func, "__name__", None)) in _OF_SMALL_MATRICES:
         return True
     if func is np.diag or func is np.einsum:  # by the ranks and the number of operands
         return not builders.is_fresh(call)
@@ -136,7 +145,21 @@ def moves(stmt: Assign) -> list[tuple[Var, Move]]:
     if isinstance(stmt.value, Tuple) and len(stmt.value.items) == len(stmt.targets):
         pairs = zip(stmt.targets, stmt.value.items, strict=True)
         return [(target, _move(item)) for target, item in pairs if is_place(target)]
+    if isinstance(stmt.value, Call) and is_one_of(stmt.value.func, _WITH_EDGES):
+        given = _given_edges(stmt.value)
+        edges = stmt.targets if stmt.value.func is np.histogram_bin_edges else stmt.targets[1:]
+        return [
+            (target, Move(given, fresh=bool(given)) if target in edges else Move())
+            for target in stmt.targets
+            if is_place(target)
+        ]
     return [(target, _move(stmt.value)) for target in stmt.targets if is_place(target)]
+
+
+def _given_edges(call: Call) -> tuple[Var, ...]:
+    place = _WITH_EDGES[call.func]
+    bins = dict(call.kwargs).get("bins", call.args[place] if len(call.args) > place else None)
+    return () if bins is None else _vars(bins)
 
 
 def viewed(value: Expr | None) -> Var | None:

@@ -173,8 +173,9 @@ class _Writer:
                 moved = Assign(stmt.targets, value, stmt.origin) if before else stmt
                 return [*before, moved, self._latch(pairs)]
         if len(stmt.targets) > 1:
-            if any(move.sources for _, move in moves(stmt)):
-                raise _refusal(self.wanted[self.group_of[stmt.targets[0]]], list(stmt.targets))
+            borrowed = [target for target, move in moves(stmt) if move.sources and target in self.of]
+            if borrowed:
+                raise _refusal(self.wanted[self.group_of[borrowed[0]]], list(stmt.targets))
             return [stmt, *(self._make(target) for target in stmt.targets if target in self.of)]
         return [stmt, *self._one(stmt, stmt.targets[0], stmt.value)]
 
