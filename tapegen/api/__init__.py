@@ -1,13 +1,12 @@
 """Public API of first derivatives.
 
-* `objects` - a Python function together with its derivatives
+* `differentiable_function` - a Python function together with its derivatives
 * `decorator` - `differentiable`, which makes these objects
 * `functions` - derivatives of functions that are not decorated
 """
 
 from tapegen.api.decorator import differentiable
-from tapegen.api.functions import along, grad, jvp, value_and_grad, vjp
-from tapegen.api.objects import (
+from tapegen.api.differentiable_function import (
     Differentiable,
     DifferentiableWithAux,
     directions,
@@ -15,6 +14,7 @@ from tapegen.api.objects import (
     undecorated,
     with_options,
 )
+from tapegen.api.functions import along, grad, jvp, value_and_grad, vjp
 
 __all__ = [
     "Differentiable",

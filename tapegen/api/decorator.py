@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, Unpack, overload
 
-from tapegen.api.objects import Aux, Differentiable, DifferentiableWithAux, Objective, P, R, made
+from tapegen.api.differentiable_function import Aux, Differentiable, DifferentiableWithAux, Objective, P, R, made
 from tapegen.frontend.source.callables import unwrap
 from tapegen.ir.keywords import Backend, Keywords, refuse_keywords
 from tapegen.pipeline.fault_boundary import frames_of_tapegen

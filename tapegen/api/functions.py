@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, Literal, Unpack, overload
 
-from tapegen.api.objects import (
+from tapegen.api.differentiable_function import (
     Aux,
     Differentiable,
     DifferentiableWithAux,

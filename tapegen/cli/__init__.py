@@ -1,6 +1,6 @@
 """Command line: `python -m tapegen COMMAND ...`.
 
-* `sizes` - sizes of axes as text
+* `axis_sizes` - sizes of axes as text
 * `signature` - argument types as text
 * `target` - functions named on the command line
 * `terminal` - color where a person reads

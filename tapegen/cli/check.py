@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from tapegen.api import Differentiable
+from tapegen.cli.axis_sizes import Sizes
 from tapegen.cli.signature import signature_of
-from tapegen.cli.sizes import Sizes
 from tapegen.cli.target import check_arguments, load_functions
 from tapegen.errors import BadArgument, TapegenError, printable
 from tapegen.export.module import name_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from tapegen.cli.axis_sizes import read_sizes
 from tapegen.cli.html_page import page
 from tapegen.cli.signature import signature_of
-from tapegen.cli.sizes import read_sizes
 from tapegen.cli.target import check_arguments, load_function
 from tapegen.cli.terminal import print_report
 from tapegen.cli.write import replace_file

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.cli.sizes import Sizes
+from tapegen.cli.axis_sizes import Sizes
 from tapegen.errors import BadArgument, printable
 from tapegen.frontend.values.pytree import DTYPES
 

@@ -3,7 +3,7 @@
 * `types` - element types and ranks of values
 * `nodes` - expressions, statements and functions
 * `intrinsics` - marker callables for what Python writes as syntax
-* `progress` - progress bars of loops
+* `progress_bars` - progress bars of loops
 * `names` - fresh names, and the spelling of cotangents, tangents and tapes
 * `builders` - smart constructors, with local algebraic simplification
 * `traversal` - visitors and rewriters: reads, writes, free variables, substitution

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.ir.progress import PROGRESS
+from tapegen.ir.progress_bars import PROGRESS
 
 
 def and_(a: Any, b: Any) -> Any:

@@ -17,8 +17,8 @@ from numba.core.errors import NumbaError
 
 from tapegen.analysis.integer_overflow import ARGUMENT_BITS
 from tapegen.analysis.side_effects import effects_of
-from tapegen.backend.background.interruption import Deferred, HandOver, until
-from tapegen.backend.background.jobs import Job
+from tapegen.backend.background.compile_queue import Job
+from tapegen.backend.background.interruptible_source import Deferred, HandOver, until
 from tapegen.backend.cache.derived_programs import Derived, Place
 from tapegen.backend.numba import memory_limit
 from tapegen.backend.numba.build import (
@@ -71,7 +71,7 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.passes import disabled_passes, without_passes
-from tapegen.ir.progress import PROGRESS
+from tapegen.ir.progress_bars import PROGRESS
 from tapegen.ir.recursion_limit import deep
 from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
 from tapegen.loops.pipeline import NoCompiledForm, lower_to_loops

@@ -20,14 +20,14 @@ from tapegen.frontend.calls.custom_rules import own_rule
 from tapegen.frontend.mutation import commit
 from tapegen.frontend.source.callables import calls_instead
 from tapegen.frontend.source.parse import span_of_parameter
-from tapegen.frontend.values.foreign import described, with_labels, with_numpy
+from tapegen.frontend.values.foreign_arrays import described, with_labels, with_numpy
 from tapegen.frontend.values.pytree import (
     Slot,
     StaticValue,
     children_of,
     is_foreign,
 )
-from tapegen.ir import progress, traversal
+from tapegen.ir import progress_bars, traversal
 from tapegen.ir.nodes import Var
 from tapegen.ir.printer import callable_text
 from tapegen.ir.types import Array
@@ -290,11 +290,11 @@ class BoundCall:
         entry = [(leaf, leaf.copy()) for leaf in arrays if leaf.flags.writeable]
         states = states_of(leaves)
         told: float = messages.count()
-        bars = progress.opened()
+        bars = progress_bars.opened()
 
         def restore() -> None:
             """Undo what a run has done that begins again."""
-            progress.close_since(bars, erase=True)
+            progress_bars.close_since(bars, erase=True)
             _restore_arguments(entry, states)
 
         try:
@@ -303,7 +303,7 @@ class BoundCall:
             return program.run(form, leaves, restore)
         except Raised as raised:
             error = raised.error
-            progress.close_since(bars)
+            progress_bars.close_since(bars)
             told = math.inf if raised.interpreted else messages.count() - told
             _restore_arguments(entry, states)
             if isinstance(error, RuntimeError) and str(error) == messages.FAILED and (own := messages.failure()):

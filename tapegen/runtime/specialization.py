@@ -17,7 +17,7 @@ from tapegen.frontend.lower import Lowered, lower_function
 from tapegen.frontend.mutation.caller_objects import OtherForm
 from tapegen.frontend.source.callables import calling, own_signature, unwrap
 from tapegen.frontend.source.parse import span_of_definition, span_of_parameter
-from tapegen.frontend.values.foreign import holds_foreign, with_numpy
+from tapegen.frontend.values.foreign_arrays import holds_foreign, with_numpy
 from tapegen.frontend.values.pytree import (
     Abstract,
     Leaf,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import BadArgument
-from tapegen.frontend.values.foreign import as_numpy
+from tapegen.frontend.values.foreign_arrays import as_numpy
 from tapegen.frontend.values.pytree import Abstract, Leaf, Slot, StaticValue, Struct, children_of, is_foreign, rebuild
 from tapegen.ir.types import Array, ListOf, is_floating, python_class
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Block, Call, Derivation, Effect, Function, Routine
-from tapegen.ir.progress import PROGRESS
+from tapegen.ir.progress_bars import PROGRESS
 
 
 def called_functions(body: Block, known: frozenset[Routine] = frozenset()) -> frozenset[Any]:

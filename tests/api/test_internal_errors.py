@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.api import objects
+from tapegen.api import differentiable_function
 from tapegen.cli import main
 from tapegen.errors import InternalError
 from tapegen.export.module import Wanted, module_text
@@ -164,7 +164,7 @@ ENTRIES: dict[str, Callable[[], Any]] = {
 def test_every_entry_has_the_boundary(entry: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target, planted())
     monkeypatch.setattr("tapegen.pipeline.program.Program._on_disk", lambda *_, **__: (None, None))
-    objects._of_function.cache_clear()
+    differentiable_function._of_function.cache_clear()
     error = caught(ENTRIES[entry])
     assert error.span is not None
     assert error.span.file == __file__

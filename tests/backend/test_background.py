@@ -22,13 +22,12 @@ import pytest
 from tqdm import tqdm
 
 import tapegen as tg
-from tapegen.backend.background import availability, interruption
-from tapegen.backend.background import jobs as jobs_module
-from tapegen.backend.background.jobs import Job, Queue, Request, queue
+from tapegen.backend.background import availability, compile_queue, interruptible_source
+from tapegen.backend.background.compile_queue import Job, Queue, Request, queue
 from tapegen.backend.cache import machine_code
 from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import BadArgument, PerformanceWarning
-from tapegen.ir import progress as progress_bars
+from tapegen.ir import progress_bars
 from tapegen.pipeline import program as program_module
 from tests.oracle import numerical_gradient
 from tests.program_files import Program, collect
@@ -58,7 +57,7 @@ def background(monkeypatch: pytest.MonkeyPatch) -> Iterator[Queue]:
     monkeypatch.setenv(availability.SWITCH, "1")
     monkeypatch.setattr(availability, "_is_worker", lambda: False)
     made = Queue()
-    monkeypatch.setattr(jobs_module, "_queue", made)
+    monkeypatch.setattr(compile_queue, "_queue", made)
     yield made
     made.close()
 
@@ -181,14 +180,14 @@ def test_python_and_machine_code_go_together(program: Program, background: Queue
 def test_a_helper_that_is_killed_leaves_the_work_to_this_process(
     background: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started = jobs_module._started
+    started = compile_queue._started
 
     def killed() -> Any:
         process = started()
         process.kill()
         return process
 
-    monkeypatch.setattr(jobs_module, "_started", killed)
+    monkeypatch.setattr(compile_queue, "_started", killed)
     f = fresh()
     until_compiled(lambda: f.value_and_grad(X, 3), lambda: dispatcher(f, X, 3))
     monkeypatch.undo()
@@ -236,16 +235,16 @@ def ended(code: bytes | None) -> Job:
 
 def test_loops_stop_when_machine_code_is_there() -> None:
     text = "def f(n):\n    for i in range(n):\n        while n > 3:\n            n -= 1\n    return n\n"
-    tree = interruption.Interruptible().visit(ast.parse(text))
+    tree = interruptible_source.Interruptible().visit(ast.parse(text))
     assert ast.unparse(tree).count(" check()") == 2
-    names = dict(interruption.NAMES)
+    names = dict(interruptible_source.NAMES)
     exec(compile(tree, "f", "exec"), names)
     assert names["f"](9) == 3
-    with interruption.until(Job(queue(), b"")):
+    with interruptible_source.until(Job(queue(), b"")):
         assert names["f"](9) == 3
-    with interruption.until(ended(None)):  # nothing to go on with
+    with interruptible_source.until(ended(None)):  # nothing to go on with
         assert names["f"](9) == 3
-    with interruption.until(ended(b"code")), pytest.raises(interruption.HandOver):
+    with interruptible_source.until(ended(b"code")), pytest.raises(interruptible_source.HandOver):
         names["f"](9)
 
 
@@ -399,7 +398,7 @@ KERNEL = """
     import json, os, signal, sys, threading, time
     import numpy as np
     import tapegen as tg
-    from tapegen.backend.background.jobs import queue
+    from tapegen.backend.background.compile_queue import queue
 
     @tg.differentiable
     def f(x):

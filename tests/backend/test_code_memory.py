@@ -16,7 +16,7 @@ from numba.core import registry
 from numba.core.dispatcher import Dispatcher
 
 import tapegen as tg
-from tapegen.api import objects
+from tapegen.api import differentiable_function
 from tapegen.frontend.source import callables
 from tapegen.pipeline import nested
 from tapegen.runtime.program_cache import MOST_PROGRAMS
@@ -117,7 +117,7 @@ def test_derivatives_of_derivatives(form: str) -> None:
         refs.append(weakref.ref(func))
     del func, owner
     tg.higher_order._jacobian_of.cache_clear()
-    objects._of_function.cache_clear()
+    differentiable_function._of_function.cache_clear()
     callables._calling.cache_clear()
     nested.PIPELINE._texts.clear()
     assert alive(refs) == 0

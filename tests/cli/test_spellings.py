@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tapegen.cli import main
+from tapegen.cli.axis_sizes import read_sizes
 from tapegen.cli.signature import signature_of
-from tapegen.cli.sizes import read_sizes
 
 KERNEL = """import numpy as np
 

@@ -176,7 +176,7 @@ PROGRAMS: dict[str, tuple[str, str]] = {
         c += 1
     return s""",
     ),
-    "an array that is written later is evaluated again": (
+    "an array that is written later is recomputed": (
         "v=np.array([1.1, 0.9, 1.2, 0.8])",
         """w = v * 2.0
     s = np.sum(np.sin(w))

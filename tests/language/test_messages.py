@@ -20,7 +20,7 @@ from tqdm import tqdm, trange
 import tapegen as tg
 from tapegen import PerformanceWarning
 from tapegen.cli import main
-from tapegen.ir import progress
+from tapegen.ir import progress_bars
 
 LOG = logging.getLogger("tests.language.messages")
 SLOW = pytest.param("numba", marks=pytest.mark.compiled)
@@ -325,7 +325,7 @@ def test_bars_are_closed_when_a_call_raises(backend: str) -> None:
 
     with contextlib.redirect_stderr(io.StringIO()), pytest.raises(IndexError):
         tg.differentiable(stores, backend=backend).value_and_grad(1.0, 3)
-    assert progress.opened() == 0
+    assert progress_bars.opened() == 0
 
 
 def test_written_modules_show_no_bars(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

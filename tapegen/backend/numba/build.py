@@ -35,17 +35,17 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError, NumbaPendingDeprecationWarning, NumbaPerformanceWarning
 
-from tapegen.backend.background import interruption
+from tapegen.backend.background import interruptible_source
 from tapegen.backend.background.availability import waiting
-from tapegen.backend.background.deferral import compile_in_background
+from tapegen.backend.background.deferred_compilation import compile_in_background
 from tapegen.backend.cache.machine_code import KeptCode
+from tapegen.backend.compile_progress import compiling
 from tapegen.backend.numba import code_memory, memory_limit, workspaces
 from tapegen.backend.numba.call_resolution import calls_resolved_once
 from tapegen.backend.numba.library import fft, lapack, messages, special_functions
 from tapegen.backend.numba.liveness import fast_liveness
 from tapegen.backend.numba.patches import is_enabled, is_plain, warn_of
 from tapegen.backend.printer.source import PythonSource
-from tapegen.backend.progress import compiling
 from tapegen.errors import BuildError, CacheWarning, CompileLimit, InternalError, Span, TapegenError
 from tapegen.ir.recursion_limit import deep
 from tapegen.ir.types import Array, Scalar, Type
@@ -137,7 +137,7 @@ def build_python(
     tapes : collection of str
         The names of tapes, which must not grow without bound.
     interruptible : bool
-        Whether its loops stop when machine code has become available (`background.interruption`).
+        Whether its loops stop when machine code has become available (`background.interruptible_source`).
 
     Raises
     ------
@@ -304,7 +304,7 @@ def _run(source: PythonSource, tapes: Collection[str] = (), *, interruptible: bo
         if tapes:
             tree = memory_limit.Watched(tapes).visit(ast.parse(source.text))
         if interruptible:
-            tree = interruption.Interruptible().visit(ast.parse(source.text) if tree is source.text else tree)
+            tree = interruptible_source.Interruptible().visit(ast.parse(source.text) if tree is source.text else tree)
         code = compile(tree, source.file_name, "exec")
     except (RecursionError, MemoryError) as error:
         raise CompileLimit(
@@ -312,7 +312,7 @@ def _run(source: PythonSource, tapes: Collection[str] = (), *, interruptible: bo
             SPLIT,
         ) from None
     linecache.cache[source.file_name] = (len(source.text), None, source.text.splitlines(True), source.file_name)
-    namespace = {"__name__": _MODULE, **memory_limit.NAMES, **interruption.NAMES, **source.namespace}
+    namespace = {"__name__": _MODULE, **memory_limit.NAMES, **interruptible_source.NAMES, **source.namespace}
     exec(code, namespace)
     return namespace
 

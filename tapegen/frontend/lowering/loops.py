@@ -52,7 +52,7 @@ from tapegen.frontend.values.state import (
     State,
 )
 from tapegen.ir.nodes import Break, Call, Const, Effect, Expr, Var
-from tapegen.ir.progress import begin_progress, end_progress, step_progress
+from tapegen.ir.progress_bars import begin_progress, end_progress, step_progress
 from tapegen.ir.types import BOOL, INT, STATIC, Array
 
 EXIT = "exit"

@@ -1,7 +1,7 @@
 """Abstract values: compile-time facts about values, and the state of a path.
 
 * `pytree` - leaves, static values and structures; flatten and unflatten
-* `foreign` - arrays of other libraries among the arguments
+* `foreign_arrays` - arrays of other libraries among the arguments
 * `state` - variables, cells and frames on a path
 * `context` - lowering context: the current block, the state of the path, the current function
 * `guards` - assumptions of a program about a call, and their check

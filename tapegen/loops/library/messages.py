@@ -17,7 +17,7 @@ from typing import Any
 from tapegen.errors import Span
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Call, Const, Expr, Tuple, Var
-from tapegen.ir.progress import PROGRESS
+from tapegen.ir.progress_bars import PROGRESS
 from tapegen.ir.types import STATIC, Array, Scalar
 
 TEXTS: frozenset[Any] = frozenset({intrinsics.fstring, builtins.format, builtins.repr})

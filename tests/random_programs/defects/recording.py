@@ -46,7 +46,7 @@ DECISIONS = (
         ("builders.int_add(loop.target, Const(-loop.start.value))", "loop.target"),
     ),
     edit(
-        "an array that is written later is evaluated again",
+        "an array that is written later is recomputed",
         Again,
         "definition",
         ("and self.effects.is_written(var)", "and False"),

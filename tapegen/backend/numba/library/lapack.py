@@ -2,6 +2,9 @@
 
 Compiled code refers to each by a symbol, not by an address, so that cached code finds it in another process.  LAPACK
 stores matrices by columns: a C array is the transpose of the matrix that LAPACK sees.
+
+A root or logarithm of a real matrix may be complex, which is another type than the one that was compiled for.  Compiled
+code then raises the `NotImplementedError` of `loops.library.bailout`, which no user sees: the call runs as Python.
 """
 
 # mypy: disable-error-code="no-untyped-call, untyped-decorator"

@@ -27,7 +27,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import lower_builtin
 from numba.np.numpy_support import as_dtype
 
-from tapegen.ir import intrinsics, progress
+from tapegen.ir import intrinsics, progress_bars
 
 FAILED = "a message could not be written"
 """The text of the `RuntimeError` that compiled code raises where writing a message raised `failure()`."""
@@ -149,7 +149,7 @@ def _write(target: list[Any], args: list[Any], kwargs: dict[str, Any]) -> None:
         case ["print"]:
             print(*args, **kwargs)
         case ["progress", name]:
-            getattr(progress, name)(*args, **kwargs)
+            getattr(progress_bars, name)(*args, **kwargs)
         case ["logging", name]:
             getattr(logging, name)(*args, **kwargs)
         case ["logger", owner, name]:

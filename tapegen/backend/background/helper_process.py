@@ -13,8 +13,8 @@ import sys
 import warnings
 from typing import Any
 
-from tapegen.backend.background.frames import read_frame, write_frame
-from tapegen.backend.background.jobs import Request
+from tapegen.backend.background.compile_queue import Request
+from tapegen.backend.background.message_framing import read_frame, write_frame
 from tapegen.backend.cache.machine_code import KeptCode
 from tapegen.backend.numba.build import build_numba
 from tapegen.backend.printer.source import PythonSource

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from tapegen.backend.background.frames import read_frame, write_frame
+from tapegen.backend.background.message_framing import read_frame, write_frame
 
 _ENDS = 1.0  # seconds in which a helper that is killed ends
 
@@ -191,7 +191,7 @@ def _started() -> subprocess.Popen[bytes]:
     """A new helper, with the search path of this process."""
     program = (
         "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-        "from tapegen.backend.background.helper import main; main()"
+        "from tapegen.backend.background.helper_process import main; main()"
     )
     return subprocess.Popen(
         [sys.executable, "-c", program, json.dumps([str(each) for each in sys.path])],

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.backend import progress
+from tapegen.backend import compile_progress
 
 X = np.linspace(0.1, 1.0, 4)
 
@@ -40,9 +40,9 @@ def shown(text: str) -> str:
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    monkeypatch.setattr(progress, "QUIET", 0.0)
+    monkeypatch.setattr(compile_progress, "QUIET", 0.0)
     made = Terminal()
-    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=made, modules=sys.modules))  # pytest resets the own
+    monkeypatch.setattr(compile_progress, "sys", SimpleNamespace(stderr=made, modules=sys.modules))  # not pytest's
     return made
 
 
@@ -79,7 +79,7 @@ def test_one_program_is_not_counted(terminal: Terminal) -> None:
 
 
 def test_nothing_appears_before_a_second(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "QUIET", 1e3)
+    monkeypatch.setattr(compile_progress, "QUIET", 1e3)
     squares().grad(X)
     assert terminal.getvalue() == ""
 
@@ -98,7 +98,7 @@ def test_the_setting(
 
 
 def test_there_is_no_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=None, modules=sys.modules))
+    monkeypatch.setattr(compile_progress, "sys", SimpleNamespace(stderr=None, modules=sys.modules))
     np.testing.assert_array_equal(squares().grad(X), 2.0 * X)
 
 
@@ -122,7 +122,7 @@ def test_a_notebook_shows_and_clears_it(monkeypatch: pytest.MonkeyPatch) -> None
     part.display = display  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "IPython", module)
     monkeypatch.setitem(sys.modules, "IPython.display", part)
-    monkeypatch.setattr(progress, "QUIET", 0.0)
+    monkeypatch.setattr(compile_progress, "QUIET", 0.0)
     squares().grad(X)
     assert len(shows) == 2 and shows[0].startswith("tapegen: compiling squares_value_and_grad") and shows[1] == ""
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tapegen.backend.background.jobs import Job
+from tapegen.backend.background.compile_queue import Job
 
 _DEPTH = 2
 

@@ -11,8 +11,8 @@ from typing import Any
 from numba.core import sigutils
 
 from tapegen.backend.background.availability import is_on
-from tapegen.backend.background.interruption import Deferred
-from tapegen.backend.background.jobs import Job, Request, queue
+from tapegen.backend.background.compile_queue import Job, Request, queue
+from tapegen.backend.background.interruptible_source import Deferred
 from tapegen.backend.cache.machine_code import KeptCode
 
 _logger = logging.getLogger("tapegen")

@@ -21,12 +21,12 @@ from typing import (
     overload,
 )
 
+from tapegen.backend.compile_progress import series
 from tapegen.backend.numba.overloads import make_known
-from tapegen.backend.progress import series
 from tapegen.errors import BadArgument
 from tapegen.frontend.source.callables import unwrap
 from tapegen.frontend.source.pickling import Texts, keep_texts, texts_of
-from tapegen.frontend.values.foreign import holds_foreign
+from tapegen.frontend.values.foreign_arrays import holds_foreign
 from tapegen.ir.keywords import AllKeywords, Keywords, refuse_keywords
 from tapegen.ir.protocols import marks, recorder_of
 from tapegen.pipeline.debug_nans import watching
