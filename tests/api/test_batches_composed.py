@@ -147,7 +147,7 @@ def test_one_object_for_one_function() -> None:
     assert tg.batch(halvings, [0, None]) is tg.batch(halvings, (0, None))
     assert tg.batch(halvings, {"x": 0, "k": None}) is tg.batch(halvings, {"x": 0, "k": None})
     assert tg.batch(halvings, (0, None)) is not tg.batch(halvings, (1, None))
-    assert tg.batch(halvings, (0, None), backend="python") is rows
+    assert tg.batch(halvings, (0, None), backend="python") is tg.batch(halvings, (0, None), backend="python")
     assert pickle.loads(pickle.dumps(rows)) is pickle.loads(pickle.dumps(rows))
 
 
