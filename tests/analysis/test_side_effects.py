@@ -133,6 +133,7 @@ def test_conditional_alias_written_then_read_is_a_conflict():
 def test_conditional_expression_is_a_conflict_too():
     choose = Assign((b,), Call(intrinsics.ifelse, (cond, a, c), (), VECTOR))
     assert pairs(program(choose, store(a), read(s, b))) == {("a", "b")}
+    assert pairs(program(choose, store(c), read(s, b))) == {("c", "b")}
     assert pairs(program(choose, store(b), read(s, b))) == set()
 
 

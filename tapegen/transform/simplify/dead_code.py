@@ -137,7 +137,7 @@ class _Read:
 
 
 def _without_last(block: Block, read: _Read, aliases: Aliases) -> Block:
-    """`read` holds what is read after the block; on return it also holds what the block reads."""
+    """`read` holds what is read after the block."""
     out: list[Stmt] = []
     for stmt in reversed(block):
         new = stmt
@@ -148,12 +148,9 @@ def _without_last(block: Block, read: _Read, aliases: Aliases) -> Block:
             if aliases.is_local(stmt.array) and aliases.root(stmt.array) not in read.roots:
                 continue
         elif isinstance(stmt, If):
-            ends = (read.copy(), read.copy())
-            parts = tuple(_without_last(part, end, aliases) for part, end in zip(stmt.blocks, ends, strict=True))
+            parts = tuple(_without_last(part, read.copy(), aliases) for part in stmt.blocks)
             if not any(_acts(part) for part in parts):
                 continue
-            read.add(ends[0].names)
-            read.add(ends[1].names)
             new = traversal.with_blocks(stmt, parts)
         out.append(new)
         read.add(traversal.reads(new))

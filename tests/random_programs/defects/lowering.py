@@ -348,12 +348,6 @@ CALLER = likely(
         ("removed = tuple(key for key in initial if key not in content.keys)", "removed = ()"),
     ),
     edit(
-        "numbers that are equal are stored as one",
-        Collector,
-        "_slot",
-        ("if made not in self.slots or isinstance(made, Const):", "if made not in self.slots:"),
-    ),
-    edit(
         "of a list of the caller the items are not read",
         caller_objects,
         "look_into",

@@ -31,14 +31,14 @@ VIEWS = likely(
         memory_access,
         "_move",
         ("(*_vars(args[1]), *_vars(args[2]))", "_vars(args[1])"),
-        unfound="a choice of two arrays is a branch; choices that are expressions are of numbers",
+        tests="tests/analysis/test_side_effects.py",
     ),
     edit(
         "a result in an array is taken for a new one",
         memory_access,
         "_move",
         ("if out is not None:", "if False:"),
-        unfound="results in arrays are stores by then",
+        tests="tests/analysis/test_side_effects.py",
     ),
     edit(
         "an array that leaves a list is taken for a copy",
@@ -51,6 +51,7 @@ VIEWS = likely(
         memory_access,
         "written",
         ("return (*found, *[var for arg in call.args for var in _vars(arg)])", "return found"),
+        tests="tests/analysis/test_side_effects.py",
     ),
     edit(
         "an array put into a list is taken for a copy",
@@ -67,14 +68,14 @@ VIEWS = likely(
         memory_access,
         "content_reads",
         ("if isinstance(stmt, Store) and stmt.accumulate:", "if False:"),
-        unfound="what is added to is read later under the same name, or nobody sees it",
+        tests="tests/analysis/test_side_effects.py",
     ),
     edit(
         "a result in an array is taken not to be written",
         memory_access,
         "_written_by_call",
         ("if not call.kwargs:", "if True:"),
-        unfound="results in arrays are stores by then",
+        tests="tests/analysis/test_side_effects.py",
     ),
 )
 
@@ -114,13 +115,6 @@ DEAD = likely(
         "is_pure",
         ("return traversal.callees(value).isdisjoint(intrinsics.CHANGING)", "return True"),
         tests="tests/runtime/test_random_draws.py",
-    ),
-    edit(
-        "what a branch reads is taken not to be read",
-        dead_code,
-        "_without_last",
-        ("read.add(ends[1].names)", "pass"),
-        unfound="what a statement reads, its blocks included, is added once more behind it",
     ),
     edit(
         "zeros are left out although they are read in between",
