@@ -26,7 +26,6 @@ from tapegen.backend.numba.overloads import make_known
 from tapegen.errors import BadArgument
 from tapegen.frontend.source.callables import unwrap
 from tapegen.frontend.source.pickling import Texts, keep_texts, texts_of
-from tapegen.frontend.values.foreign_arrays import holds_foreign
 from tapegen.ir.keywords import AllKeywords, Keywords, refuse_keywords
 from tapegen.ir.protocols import marks, recorder_of
 from tapegen.pipeline.debug_nans import watching
@@ -35,6 +34,7 @@ from tapegen.pipeline.nested import PIPELINE
 from tapegen.pipeline.options import Options, Wrt, as_wrt
 from tapegen.pipeline.program import Form, Program
 from tapegen.runtime.bound_call import BoundCall, inspected
+from tapegen.runtime.foreign_arrays import holds_foreign
 from tapegen.runtime.inline_cache import InlineCache
 from tapegen.runtime.njit import native
 from tapegen.runtime.specialization import SpecializationCache

@@ -46,9 +46,9 @@ from tapegen.frontend.mutation.written_captures import begin
 from tapegen.frontend.source.callables import refusal
 from tapegen.frontend.source.parse import Parsed
 from tapegen.frontend.templates import builtin_functions
+from tapegen.frontend.values.assumptions import Guard, guards_hold
 from tapegen.frontend.values.captures import library_guards
 from tapegen.frontend.values.context import Again, Context, NeedsConstant, Unreachable
-from tapegen.frontend.values.guards import Guard, guards_hold
 from tapegen.frontend.values.materialize import export, flat_result
 from tapegen.frontend.values.pytree import (
     UNKNOWN,
@@ -230,7 +230,7 @@ def lower_function(
     leaves = [leaf for arg in (*args, *(kwargs or {}).values()) for leaf in leaves_of(arg) if isinstance(leaf, Leaf)]
     while True:
         run = _Run(func, args, dict(kwargs or {}), fixed, recursion, changing)
-        run.cx.shaped, run.cx.caller.tails = shaped, tails
+        run.cx.assumptions.shaped, run.cx.caller.tails = shaped, tails
         try:
             with deep():
                 return run.lower(name)
@@ -274,19 +274,23 @@ class _Run:
     ) -> None:
         self.func, self.args, self.kwargs, self.fixed = func, args, kwargs, fixed
         self.cx = new_context(recursion)
-        self.cx.changing, self.cx.written_out = changing, recursion.written_out
+        self.cx.assumptions.changing, self.cx.written_out = changing, recursion.written_out
         self.params: list[Param] = []
         self.statics: list[Static] = []
         self.made: dict[Var, Var] = {}  # parameter while lowering -> Var of the abstract argument
 
     def origins(self, expr: Expr) -> set[Expr]:
         """The arguments that an integer expression depends on."""
-        return {self.made[var] for var in self.cx.int_sources(expr) if var in self.made}
+        return {self.made[var] for var in self.cx.symbols.int_sources(expr) if var in self.made}
 
     def captured(self, expr: Expr) -> set[Any]:
         """The captured arrays that an integer expression depends on, by path."""
-        sources = self.cx.int_sources(expr)
-        return {path for path, (var, _) in self.cx.hidden.items() if var in sources and isinstance(var.type, Array)}
+        sources = self.cx.symbols.int_sources(expr)
+        return {
+            path
+            for path, (var, _) in self.cx.assumptions.captured.items()
+            if var in sources and isinstance(var.type, Array)
+        }
 
     def lower(self, name: str | None) -> Lowered:
         cx = self.cx
@@ -314,7 +318,9 @@ class _Run:
             mutations = mutations_of(cx, exprs)
         except Unreachable:
             output, exprs = StaticValue(None), []
-        hidden = [Param(var, var.name.partition("#")[0], (), getter) for var, getter in cx.hidden.values()]
+        hidden = [
+            Param(var, var.name.partition("#")[0], (), getter) for var, getter in cx.assumptions.captured.values()
+        ]
         params = [*self.params, *hidden]
         user_names = self._user_names()
         supply = NameSupply(user_names=user_names)
@@ -333,12 +339,12 @@ class _Run:
             final,
             _guards(cx),
             tuple(self.statics),
-            tuple((param.argument, param.path) for param in params if param.var in cx.not_negative),
-            tuple(cx.sources),
+            tuple((param.argument, param.path) for param in params if param.var in cx.symbols.not_negative),
+            tuple(cx.assumptions.sources),
             user_names,
             self._modules(parsed),
             parsed.text_hash[:12],
-            cx.floats,
+            cx.assumptions.floats,
             mutations,
             self._places(done),
             by_leaf,
@@ -371,16 +377,16 @@ class _Run:
         self.params.append(Param(var, argument, path))
         self.made[var] = value.expr
         if isinstance(value.sample, int):
-            self.cx.samples[var] = value.sample
+            self.cx.symbols.samples[var] = value.sample
         if is_array and value.sample is not UNKNOWN:
-            self.cx.sample_shapes[var] = value.sample
+            self.cx.symbols.sample_shapes[var] = value.sample
         if is_array and value.expr in self.fixed:
-            self.cx.shapes[var] = self.fixed[value.expr]
+            self.cx.symbols.shapes[var] = self.fixed[value.expr]
         return Leaf(var)
 
     def hidden(self) -> set[Var]:
         """The hidden parameters, which are not arguments."""
-        return {var for var, _ in self.cx.hidden.values()}
+        return {var for var, _ in self.cx.assumptions.captured.values()}
 
     def _result(self, done: Finished, expr: Expr) -> Expr:
         return done.rename(resolved(self.cx, expr))
@@ -389,13 +395,13 @@ class _Run:
         places: dict[Var, tuple[Any, ...]] = {
             done.names[param.var]: ("argument", param.argument, *param.path) for param in self.params
         }
-        for path, (var, _) in self.cx.hidden.items():
+        for path, (var, _) in self.cx.assumptions.captured.items():
             places[done.names[var]] = self.cx.caller.places.get(path, ("variable", path))
         return places
 
     def _user_names(self) -> frozenset[str]:
         names: set[str] = {param.argument for param in self.params}
-        for func in self.cx.sources:
+        for func in self.cx.assumptions.sources:
             if not builtin_functions.is_own(func.__code__.co_filename):
                 names.update(func.__code__.co_varnames)
         for node_frame in (frame for frame, _ in self.cx.state.vars if frame is not None):
@@ -404,8 +410,8 @@ class _Run:
         return frozenset(names)
 
     def _modules(self, parsed: Parsed) -> dict[str, str]:
-        modules = dict(self.cx.modules)
-        for func in self.cx.sources:
+        modules = dict(self.cx.assumptions.modules)
+        for func in self.cx.assumptions.sources:
             for name in func.__code__.co_names:
                 value = func.__globals__.get(name)
                 if isinstance(value, ModuleType):
@@ -463,8 +469,8 @@ def inline_guarded(
             raise need.refusal from None
         except Unreachable:
             raise _always_raises(cx, func) from None
-    if cx.hidden:
-        (var, _), *_ = cx.hidden.values()
+    if cx.assumptions.captured:
+        (var, _), *_ = cx.assumptions.captured.values()
         raise NotDifferentiable(
             f"'{func.__name__}' reads '{var.name.partition('#')[0]}', which is no argument of it.", "Make it one."
         )
@@ -474,8 +480,8 @@ def inline_guarded(
 
 def _guards(cx: Context) -> tuple[Guard, ...]:
     """Guards for everything that lowering read and that may change."""
-    captured = (Guard(getter, value) for getter, value in (*cx.guards.values(), *library_guards(cx)))
-    return (*captured, *(Guard(partial(getattr, func, "__code__"), func.__code__) for func in cx.sources))
+    captured = (Guard(getter, value) for getter, value in (*cx.assumptions.guards.values(), *library_guards(cx)))
+    return (*captured, *(Guard(partial(getattr, func, "__code__"), func.__code__) for func in cx.assumptions.sources))
 
 
 def _always_raises(cx: Context, func: FunctionType) -> NotDifferentiable:

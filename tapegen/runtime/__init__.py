@@ -1,6 +1,7 @@
 """Runtime of differentiable functions: specialization, dispatch, fast paths of calls.
 
 * `tracebacks` - errors show the frames of the user's program only
+* `foreign_arrays` - arrays of other libraries among the arguments
 * `tangents` - packing and unpacking of tangents
 * `random_state` - states of random generators among the arguments
 * `repeated_messages` - messages of a second run that were seen already

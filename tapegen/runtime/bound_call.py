@@ -20,7 +20,6 @@ from tapegen.frontend.calls.custom_rules import own_rule
 from tapegen.frontend.mutation import commit
 from tapegen.frontend.source.callables import calls_instead
 from tapegen.frontend.source.parse import span_of_parameter
-from tapegen.frontend.values.foreign_arrays import described, with_labels, with_numpy
 from tapegen.frontend.values.pytree import (
     Slot,
     StaticValue,
@@ -37,6 +36,7 @@ from tapegen.pipeline.inspection import Inspection
 from tapegen.pipeline.program import CALLS, Form, Owner, Program, Raised
 from tapegen.runtime import stored_state
 from tapegen.runtime.fast_call import FastCall, as_type, as_types, gradient_of, result_types, value_of
+from tapegen.runtime.foreign_arrays import described, with_labels, with_numpy
 from tapegen.runtime.random_state import States, put_back, states_of
 from tapegen.runtime.repeated_messages import seen
 from tapegen.runtime.tangents import argument_at, argument_tangents, as_result, result_tangent

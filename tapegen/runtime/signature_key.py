@@ -13,7 +13,7 @@ import numpy as np
 
 from tapegen.errors import BadArgument
 from tapegen.frontend.lower import Lowered
-from tapegen.frontend.values.guards import guards_hold
+from tapegen.frontend.values.assumptions import guards_hold
 from tapegen.frontend.values.pytree import leaf_type, same_static
 
 _SEEN_FLAGS = 0x1 | 0x2 | 0x100 | 0x400  # C-contiguous, Fortran-contiguous, aligned, writeable

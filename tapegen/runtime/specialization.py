@@ -17,7 +17,6 @@ from tapegen.frontend.lower import Lowered, lower_function
 from tapegen.frontend.mutation.caller_objects import OtherForm
 from tapegen.frontend.source.callables import calling, own_signature, unwrap
 from tapegen.frontend.source.parse import span_of_definition, span_of_parameter
-from tapegen.frontend.values.foreign_arrays import holds_foreign, with_numpy
 from tapegen.frontend.values.pytree import (
     Abstract,
     Leaf,
@@ -34,6 +33,7 @@ from tapegen.pipeline.program import Program
 from tapegen.rules.registry import generation
 from tapegen.runtime.bound_call import BoundCall
 from tapegen.runtime.closure_sharing import despecialize_changed_floats, share_compiled_code
+from tapegen.runtime.foreign_arrays import holds_foreign, with_numpy
 from tapegen.runtime.program_cache import Kept
 from tapegen.runtime.signature_key import ArgumentBinder, signature_key
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import BadArgument
-from tapegen.frontend.values.foreign_arrays import as_numpy
 from tapegen.frontend.values.pytree import Abstract, Leaf, Slot, StaticValue, Struct, children_of, is_foreign, rebuild
 from tapegen.ir.types import Array, ListOf, is_floating, python_class
+from tapegen.runtime.foreign_arrays import as_numpy
 
 
 def argument_at(arguments: dict[str, Any], path: str) -> Any:

@@ -248,7 +248,7 @@ def batch_call(cx: Context, batched: Batched, args: Sequence[Any], kwargs: Mappi
     axes = [None if each is None else each.axis for each in found]
     full = [expr if each is None else each.expr for expr, each in zip(program.given, found, strict=True)]
     function = dataclasses.replace(program.function, inner=not all(_is_exact(cx, expr) for expr in full))
-    text = program.pipeline.batch(function, axes, cx.modules)
+    text = program.pipeline.batch(function, axes, cx.assumptions.modules)
     values = written_out(cx, text, [count, *map(Leaf, full)])
     return restored(cx, _repeated(cx, program.output, count), values.__getitem__)
 
@@ -295,7 +295,7 @@ class _Instance:
         type_ = value.type
         axis = axis_within(axes, type_.rank if isinstance(type_, Array) else None, name)
         assert isinstance(type_, Array)
-        return self._item(self.cx.resolve(value.expr), type_, axis, name)
+        return self._item(self.cx.symbols.resolve(value.expr), type_, axis, name)
 
     def _item(self, array: Expr, type_: Array, axis: int, name: str) -> Leaf:
         cx = self.cx
@@ -303,18 +303,18 @@ class _Instance:
         var = cx.new_var(base, _item_type(type_, axis))
         self.arrays[var] = _Instances(array, axis, name)
         if isinstance(var.type, Array) and isinstance(array, Var):
-            cx.depends[var] = (array,)  # its extents
-            cx.roots[var] = cx.roots_of(array)
-            if array in cx.shapes:
-                cx.shapes[var] = _without(cx.shapes[array], axis)
+            cx.symbols.depends[var] = (array,)  # its extents
+            cx.symbols.roots[var] = cx.symbols.roots_of(array)
+            if array in cx.symbols.shapes:
+                cx.symbols.shapes[var] = _without(cx.symbols.shapes[array], axis)
         return Leaf(var)
 
 
 def _is_exact(cx: Context, expr: Expr) -> bool:
     """Whether the type of an array says of each axis whether its size is 1: those of arguments do."""
-    if not isinstance(expr.type, Array) or expr in cx.sample_shapes:
+    if not isinstance(expr.type, Array) or expr in cx.symbols.sample_shapes:
         return True
-    return any(expr == var for var, _ in cx.hidden.values())
+    return any(expr == var for var, _ in cx.assumptions.captured.values())
 
 
 def _item_type(type_: Array, axis: int) -> Type:

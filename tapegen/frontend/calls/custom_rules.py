@@ -93,7 +93,7 @@ def _note_body(cx: Context, name: str, body: FunctionType) -> None:
                 f"Make '{key}' an argument of {name}.",
             )
         if isinstance(value, (int, float, str, tuple)):
-            cx.guards.setdefault((id(body), key), (getter, value))
+            cx.assumptions.guards.setdefault((id(body), key), (getter, value))
 
 
 def _globals_of(code: CodeType) -> dict[str, None]:
@@ -127,16 +127,13 @@ def _note_text(
     probe: Probe,
 ) -> None:
     """Record the globals that a Python function reads, so that a program may print the text of the function."""
-    if not isinstance(func, FunctionType) or func in cx.read_for:  # the body of a rule may call the function itself
-        return
+    if not isinstance(func, FunctionType) or func in cx.assumptions.read_for:
+        return  # the body of a rule may call the function itself
     try:
         read = probe(func, args, kwargs)
     except TapegenError:
         return  # it is called as it is
-    cx.guards.update({key: guard for key, guard in read.guards.items() if key not in cx.guards})
-    for module, found in read.library.values():
-        cx.library.setdefault(id(module), (module, {}))[1].update(found)
-    cx.sources.update(read.sources)
+    cx.assumptions.update(read.assumptions)
 
 
 __all__ = ["call_own", "own_rule"]

@@ -65,7 +65,7 @@ def _lent_names(node: Any) -> frozenset[str]:
 def function_frame(cx: Context, func: FunctionType, *, manager: bool = False) -> Frame:
     """The frame of a call of a plain Python function, or of the generator of a context manager."""
     parsed = parse_function(func, manager=manager)  # a function made by a decorator is called as it is
-    cx.sources.setdefault(func)
+    cx.assumptions.sources.setdefault(func)
     tree = parsed.tree
     boxed = parsed.locals & _lent_names(tree)
     return Frame(tree, parsed, parsed.locals, _liveness(tree), None, func.__name__, boxed=boxed)
@@ -270,7 +270,7 @@ def _inline(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any])
             cx.state.vars.pop((frame, name), None)
     for leaf in leaves_of(result):
         if isinstance(leaf, Leaf) and isinstance(leaf.expr, Var) and leaf.expr.name.startswith("result#"):
-            cx.titles.setdefault(leaf.expr, TEMPORARY)  # the caller may give a better name
+            cx.symbols.titles.setdefault(leaf.expr, TEMPORARY)  # the caller may give a better name
     return result
 
 

@@ -236,7 +236,7 @@ def _jacobian(cx: Context, program: Program, derivative: Derivative, several: bo
     kept = tuple(leaf.index for leaf in leaves_of(aux) if isinstance(leaf, Slot))
     kept += tuple(slots_of(program.changes))
     make = partial(program.pipeline.jacobian, holomorphic=derivative.holomorphic, kept=kept)
-    text = make(program.function, wrt, active, cx.modules, derivative.mode)
+    text = make(program.function, wrt, active, cx.assumptions.modules, derivative.mode)
     blocks = iter(written_out(cx, text, [*map(Leaf, program.given)]))
     others = {k: next(blocks) for k in kept}
     make_changes(cx, program.changes, others.__getitem__)
@@ -321,7 +321,7 @@ def _pushed(cx: Context, program: Program, tangents: Mapping[int, Any], *, store
             dots[var] = tangent_of(cx, var, dot)
             _check_extents(cx, dots[var], given[var], "a tangent has another shape than its argument")
     active, wrt = program.active, tuple(dots)
-    text = program.pipeline.forward(program.function, wrt, active, cx.modules)
+    text = program.pipeline.forward(program.function, wrt, active, cx.assumptions.modules)
     values = written_out(cx, text, [*map(Leaf, program.given), *(dots[var] for var in wrt)])
     count = len(program.values)
     positions = [k for k, is_active in enumerate(active) if is_active]
@@ -424,7 +424,7 @@ def _reversed(
 ) -> tuple[Any, Any]:
     """Inline value and gradient of a program; with `stores`, its side effects are applied."""
     wrt = tuple(program.wrt.values())
-    text = program.pipeline.reverse(program.function, wrt, active, cx.modules)
+    text = program.pipeline.reverse(program.function, wrt, active, cx.assumptions.modules)
     values = written_out(cx, text, [*map(Leaf, program.given), *seeds])
     found = dict(zip(wrt, values[len(program.values) :], strict=True))
     if stores:

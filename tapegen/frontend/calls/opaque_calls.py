@@ -177,5 +177,5 @@ def _is_argument(cx: Context, value: Any) -> bool:
     """Whether an integer depends only on integer arguments of the program."""
     if not isinstance(value, Leaf) or not is_int(value):
         return False
-    sources = cx.int_sources(expr_of(cx, value))
-    return bool(sources) and sources <= cx.samples.keys()
+    sources = cx.symbols.int_sources(expr_of(cx, value))
+    return bool(sources) and sources <= cx.symbols.samples.keys()

@@ -181,13 +181,13 @@ def _fresh(cx: Context, value: Any, params: dict[Var, Expr]) -> Any:
     elif isinstance(value, Leaf) and is_floating(value.type):
         if isinstance(value.type, ListOf):
             raise cx.refusal(NotDifferentiable, "a list that grows has no gradient here.", "Use an array.")
-        expr = cx.resolve(value.expr)
+        expr = cx.symbols.resolve(value.expr)
     else:
         return value
     var = cx.new_var(expr.name.partition("#")[0] if isinstance(expr, Var) else "x", expr.type)
-    if isinstance(expr, Var) and expr in cx.shapes:
-        cx.shapes[var] = cx.shapes[expr]
-    cx.definitions[var] = expr  # facts that are needed about the parameter come from its value
+    if isinstance(expr, Var) and expr in cx.symbols.shapes:
+        cx.symbols.shapes[var] = cx.symbols.shapes[expr]
+    cx.symbols.definitions[var] = expr  # facts that are needed about the parameter come from its value
     params[var] = expr
     return Leaf(var)
 
@@ -219,7 +219,7 @@ def _check_stores(cx: Context, function: Function, given: Sequence[Expr]) -> Non
         return
     arrays = [expr for expr in given if isinstance(expr.type, Array) and isinstance(expr, Var)]
     for k, left in enumerate(arrays):
-        if any(cx.may_overlap(left, right) for right in arrays[k + 1 :] if isinstance(right, Var)):
+        if any(cx.symbols.may_overlap(left, right) for right in arrays[k + 1 :] if isinstance(right, Var)):
             raise cx.refusal(
                 AliasError,
                 "the function writes arrays, and two arrays that it uses may share memory.",

@@ -65,7 +65,7 @@ def _call(cx: Context, form: Form, values: Mapping[str, Any]) -> Any:
         cx.effect(Call(form.routine, args, (), TupleOf(())))
     for target, kinds in zip(targets, summary.kinds, strict=False):
         if kinds:
-            cx.kinds[target] = kinds
+            cx.symbols.kinds[target] = kinds
     for k, content in zip(summary.written, targets[len(summary.types) :], strict=True):
         array = given[k]
         assert isinstance(array, Var)
@@ -90,7 +90,7 @@ def _refuse_overlap(cx: Context, form: Form, given: list[Expr], args: tuple[Expr
             if j != k and isinstance(other, Var) and isinstance(other.type, Array):
                 array = given[k]
                 assert isinstance(array, Var)
-                if cx.may_overlap(array, other):
+                if cx.symbols.may_overlap(array, other):
                     error = cx.refusal(
                         AliasError,
                         f"'{form.routine.name}' writes into an argument that may share memory with another one.",

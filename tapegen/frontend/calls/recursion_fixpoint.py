@@ -165,7 +165,7 @@ def _results(
     shares: list[frozenset[int]] = []
     positions: dict[Expr, int] = {}
     for expr in exprs:
-        expr = cx.resolve(expr)
+        expr = cx.symbols.resolve(expr)
         if expr in places:
             sources.append(("argument", places[expr]))  # type: ignore[index]
             continue
@@ -176,13 +176,13 @@ def _results(
         shared: frozenset[int] = frozenset()
         if isinstance(expr, Var) and isinstance(expr.type, Array):
             positions[expr] = len(results)
-            if any(cx.may_overlap(expr, other) for other in arrays):
+            if any(cx.symbols.may_overlap(expr, other) for other in arrays):
                 raise cx.refusal(
                     AliasError, "two arrays that are returned here may share memory.", "Return copies (x.copy())."
                 )
             arrays.append(expr)
-            shared = frozenset(k for place, k in places.items() if cx.may_overlap(expr, place))
-            if shared or cx.roots_of(expr) != frozenset({expr}):
+            shared = frozenset(k for place, k in places.items() if cx.symbols.may_overlap(expr, place))
+            if shared or cx.symbols.roots_of(expr) != frozenset({expr}):
                 expr = cx.assign("result", builders.copy(expr))
         results.append(expr)
         shares.append(shared)
@@ -191,7 +191,7 @@ def _results(
 
 def _fix(cx: Context, form: Form, params: list[Parameter], need: NeedsConstant) -> None:
     """Lower again with the parameters static that must be known at compile time."""
-    sources = cx.int_sources(need.expr)
+    sources = cx.symbols.int_sources(need.expr)
     wanted = {param.path for param in params if param.var in sources and isinstance(param.var.type, Scalar)}
     fixed = cx.recursion.fixed.setdefault(form.identity, set())
     if wanted - fixed:
@@ -207,7 +207,7 @@ def _written(cx: Context, block: Block, old: Mapping[Var, Var], params: list[Par
     found: set[int] = set()
     for array in _stored(block):
         before = old.get(array, array)
-        found |= {k for k, place in places if cx.may_overlap(before, place)}
+        found |= {k for k, place in places if cx.symbols.may_overlap(before, place)}
     return tuple(sorted(found))
 
 
@@ -227,7 +227,7 @@ def _refuse_surroundings(cx: Context, frame: Frame, body: Body, old: Mapping[Var
     around = list(surroundings(body.block, body.values, body.params))
     stored = [old.get(array, array) for array in _stored(body.block)]
     for var in around:
-        if isinstance(var.type, Array) and any(cx.may_overlap(array, var) for array in stored):
+        if isinstance(var.type, Array) and any(cx.symbols.may_overlap(array, var) for array in stored):
             raise cx.refusal(
                 AliasError,
                 f"'{frame.name}' calls itself and may write into '{var.name.partition('#')[0]}', an array from "

@@ -71,7 +71,7 @@ def tangent_of(cx: Context, like: Expr, value: Any) -> Any:
     if isinstance(found, Scalar) and isinstance(type_, Array) and type_.rank == 0 and found.dtype == type_.dtype:
         return Leaf(cx.assign("tangent", builders.call(np.full, Tuple(()), value.expr, type_=type_)))
     if isinstance(found, Array) and isinstance(type_, Array) and found.rank == type_.rank and is_floating(found):
-        given = cx.resolve(value.expr)
+        given = cx.symbols.resolve(value.expr)
         return Leaf(
             cx.assign(
                 "tangent", builders.copy(given) if found.dtype == type_.dtype else builders.cast(given, type_.dtype)

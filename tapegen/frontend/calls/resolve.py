@@ -297,7 +297,7 @@ def _read_by(outer: Context, func: FunctionType, args: Sequence[Any], kwargs: Ma
     """The context after lowering a function separately, which records the globals it read."""
     cx = Context()
     cx.call = call_value
-    cx.read_for = outer.read_for | {func}
+    cx.assumptions.read_for = outer.assumptions.read_for | {func}
     cx.recursion, cx.routines, cx.caller = type(outer.recursion)(), type(outer.routines)(), type(outer.caller)()
     cx.frame = function_frame(cx, func)
     with contextlib.suppress(Unreachable, NeedsConstant, Again):

@@ -234,13 +234,13 @@ def _is(cx: Context, left: Any, right: Any) -> bool:
             if not (isinstance(constant, bool) and type_of(other) == BOOL):
                 return False
     containers = isinstance(left, Ref) and isinstance(right, Ref)
-    if containers and (left.cell == right.cell or not {left.cell, right.cell} & cx.merged_cells.keys()):
+    if containers and (left.cell == right.cell or not {left.cell, right.cell} & cx.containers.merged_cells.keys()):
         return bool(left.cell == right.cell)
     if (
         isinstance(left, Leaf)
         and isinstance(right, Leaf)
         and isinstance(left.type, Array)
-        and cx.resolve(left.expr) == cx.resolve(right.expr)
+        and cx.symbols.resolve(left.expr) == cx.symbols.resolve(right.expr)
     ):
         return True
     raise cx.refusal(

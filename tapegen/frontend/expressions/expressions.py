@@ -90,7 +90,7 @@ def pin(cx: Context, values: list[Any], place: int) -> None:
         if isinstance(value, Leaf) and not isinstance(value.expr, (Var, Const)) and not is_part(value):
             var = cx.new_var(TEMPORARY, value.type)
             cx.builder.items.insert(place, Assign((var,), value.expr, cx.origin))
-            cx.definitions[var] = value.expr
+            cx.symbols.definitions[var] = value.expr
             values[k] = Leaf(var, value.known)
 
 

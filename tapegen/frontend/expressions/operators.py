@@ -177,7 +177,7 @@ def _inverse_power(cx: Context, base: Any, exponent: Any, hint: str | None) -> A
         cx.raise_if(test, ValueError, "the power of an integer is too large for a float; write float(...) for the base")
     found = emit_call(cx, operator.pow, (StaticValue(float(number)), exponent), hint=hint)
     if isinstance(found, Leaf) and isinstance(found.expr, Var):
-        cx.kinds[found.expr] = frozenset((found.expr.type, INT))
+        cx.symbols.kinds[found.expr] = frozenset((found.expr.type, INT))
     return found
 
 
@@ -192,11 +192,11 @@ def _check_power(cx: Context, base: Any, exponent: Any) -> None:
     if not (is_int(base) and is_int(exponent)) or known is not UNKNOWN:
         return
     count = expr_of(cx, exponent)
-    if isinstance(count, Var) and count in cx.samples:
-        if cx.samples[count] < 0:
+    if isinstance(count, Var) and count in cx.symbols.samples:
+        if cx.symbols.samples[count] < 0:
             refusal = cx.refusal(NotDifferentiable, "the exponent must be known.", "Write float(...) for the base.")
             raise NeedsConstant(count, refusal)
-        cx.not_negative.add(count)
+        cx.symbols.not_negative.add(count)
         return
     test = Call(operator.lt, (count, Const(0)), (), BOOL)
     cx.raise_if(test, ValueError, "an integer is raised to a negative power; write float(...) for the base")

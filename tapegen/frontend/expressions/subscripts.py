@@ -325,7 +325,7 @@ def _load(cx: Context, base: Leaf, index: Sequence[Any], hint: str | None) -> An
     items, type_ = array_index(cx, array.type, index)
     if not isinstance(array, Var):
         raise NeedsStatements
-    if isinstance(type_, Array) and array in cx.flat and not any(map(is_array_item, items)):
+    if isinstance(type_, Array) and array in cx.symbols.flat and not any(map(is_array_item, items)):
         part = Leaf(cx.assign(TEMPORARY, Load(array, items, type_)) if items else array)
         return emit_call(cx, np.copy, (part,), hint=hint)
     if isinstance(type_, Array) and not items:
@@ -335,7 +335,7 @@ def _load(cx: Context, base: Leaf, index: Sequence[Any], hint: str | None) -> An
         return Leaf(load)
     var = cx.assign(hint or TEMPORARY, load)
     if isinstance(type_, Array) and not any(is_array_item(item) for item in items):
-        cx.roots[var] = cx.roots_of(array)
+        cx.symbols.roots[var] = cx.symbols.roots_of(array)
     note_part(cx, var, load)
     return Leaf(var)
 
@@ -458,8 +458,8 @@ def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumul
     if isinstance(stored, Array):
         if isinstance(part, Scalar):
             expr = _only_element(cx, expr)
-        elif isinstance(expr, Var) and cx.may_overlap(array, expr):
-            if not accumulate and (array in cx.flat or is_mask_of_all(array.type, items)):
+        elif isinstance(expr, Var) and cx.symbols.may_overlap(array, expr):
+            if not accumulate and (array in cx.symbols.flat or is_mask_of_all(array.type, items)):
                 reason = "NumPy stores these elements one by one, while it still reads an array that may share memory."
                 raise cx.refusal(AliasError, reason, "Store a copy (x.copy()).")
             # NumPy reads all of the right side before it writes
@@ -492,7 +492,7 @@ def _store_part(cx: Context, base: Leaf, index: list[Any], value: Any, *, accumu
     kept: Any = StaticValue(-0.0)
     if not accumulate:
         seen = _load(cx, whole, index, None)
-        if cx.roots_of(array) is None and isinstance(seen.type, Array):  # no view that has a shadow view
+        if cx.symbols.roots_of(array) is None and isinstance(seen.type, Array):  # no view that has a shadow view
             seen = emit_call(cx, np.copy, (seen,))
         kept = part_of(cx, other, seen.expr) if isinstance(seen.type, Array) else emit_call(cx, other, (seen,))
     parts = (value, kept) if part.func is intrinsics.real_part else (kept, value)
@@ -503,9 +503,9 @@ def _store_part(cx: Context, base: Leaf, index: list[Any], value: Any, *, accumu
 
 def _is_read_only(cx: Context, array: Var) -> bool:
     """Whether an array is a read-only view of NumPy, or a part of one."""
-    made = cx.definitions.get(array)
+    made = cx.symbols.definitions.get(array)
     while isinstance(made, Load):
-        made = cx.definitions.get(made.array)
+        made = cx.symbols.definitions.get(made.array)
     if isinstance(made, Call) and made.func is np.diag:
         return isinstance(made.type, Array) and made.type.rank == 1
     return isinstance(made, Call) and made.func in (np.broadcast_to, np.diagonal)
@@ -537,10 +537,10 @@ def _check_complex(cx: Context, array: Var, stored: Type) -> None:
 
 def _shows_part(cx: Context, array: Var) -> bool:
     """Whether an array is certainly a part of a complex one, or a view of that."""
-    roots = cx.roots_of(array)
+    roots = cx.symbols.roots_of(array)
     if roots is not None:
         return any(is_complex(root.type) for root in roots)
-    made = cx.definitions.get(array)
+    made = cx.symbols.definitions.get(array)
     if isinstance(made, Load):
         return _shows_part(cx, made.array)
     if not isinstance(made, Call) or not made.args or not isinstance(made.args[0], Var):

@@ -314,7 +314,7 @@ def _array_attribute(cx: Context, owner: Any, type_: Array, name: str, hint: str
             return emit_call(cx, operator.mul, (size, StaticValue(np.dtype(type_.dtype).itemsize)))
         case "flat" if type_.layout == "C":
             flat = call_library(cx, np.ravel, [owner], {}, hint)
-            cx.flat.add(flat.expr)
+            cx.symbols.flat.add(flat.expr)
             return flat
         case "flat" | "strides" | "base" | "resize":
             raise cx.refusal(NotDifferentiable, _OF_MEMORY[name], "Use np.ravel, np.reshape, or indices.")

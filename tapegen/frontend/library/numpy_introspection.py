@@ -302,14 +302,14 @@ def _squeeze(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if isinstance(value, Leaf) and isinstance(value.type, Scalar) and not value.type.python and not rest and not kwargs:
         return value
     if isinstance(value, Leaf) and isinstance(value.type, Array) and known_value(axis) is None:
-        array = cx.resolve(operand(cx, value))
+        array = cx.symbols.resolve(operand(cx, value))
         shape = known_shape(cx, array)
         if shape is not None and 1 not in shape:
             return value
         if shape is not None:
             kwargs = {"axis": StaticValue(tuple(k for k, size in enumerate(shape) if size == 1))}
             return call_library(cx, np.squeeze, [value], kwargs, hint)
-        if isinstance(array, Var) and array in cx.definitions:  # of an argument, the type marks all unit axes
+        if isinstance(array, Var) and array in cx.symbols.definitions:  # of an argument, the type marks all unit axes
             _check_axes(cx, array)
     return call_library(cx, np.squeeze, args, kwargs, hint)
 

@@ -123,7 +123,7 @@ def refuse_overlap(cx: Context, func: Any, out: Any, operands: Iterable[Any]) ->
     if not isinstance(out, Leaf) or not isinstance(out.type, Array):
         return
     place = _place(cx, out)
-    if any(cx.may_overlap(place, array) for array in _arrays(cx, operands)):
+    if any(cx.symbols.may_overlap(place, array) for array in _arrays(cx, operands)):
         raise cx.refusal(
             AliasError,
             f"{callable_text(func)} writes into an array while it still uses one that may share memory with it.",

@@ -44,7 +44,7 @@ def _closed(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     others = [(var, expr) for var, expr in reads if not is_floating(var.type)]
     params = (*program.function.params[:first], *(var for var, _ in floats), *(var for var, _ in others))
     function = Function(program.function.name, params, program.function.body, origin=program.function.origin)
-    text = mark.pipeline.primal(function, cx.modules)
+    text = mark.pipeline.primal(function, cx.assumptions.modules)
     return tuple_of(
         (
             StaticValue(text),

@@ -74,7 +74,7 @@ def _without_overlap(cx: Context, base: Leaf, value: Any) -> Any:
     """The values, copied if they may alias the array."""
     if isinstance(value, Leaf) and isinstance(value.type, Array):
         target, source = operand(cx, base), operand(cx, value)
-        if isinstance(target, Var) and isinstance(source, Var) and cx.may_overlap(target, source):
+        if isinstance(target, Var) and isinstance(source, Var) and cx.symbols.may_overlap(target, source):
             return emit_call(cx, np.copy, (value,))
     return value
 

@@ -129,7 +129,7 @@ def emit_call(
     if not named or cx.whole:
         return Leaf(call, known)
     var = cx.assign(hint or TEMPORARY, call)
-    if cx.kinds:
+    if cx.symbols.kinds:
         note_kinds(cx, var, (call,))
         if isinstance(type_, Array):
             _note_narrower(cx, var, func, args, kwargs)
@@ -160,13 +160,13 @@ def _note_narrower(cx: Context, var: Var, func: Any, args: tuple[Any, ...], kwar
         except NoResultType:  # no path gets here
             return
         if found.dtype != var.type.dtype:  # type: ignore[union-attr]
-            cx.narrower[var] = found.dtype  # type: ignore[union-attr]
+            cx.symbols.narrower[var] = found.dtype  # type: ignore[union-attr]
 
 
 def note_view(cx: Context, var: Var, call: Call) -> None:
     """Record that a result may share memory with the first argument."""
     if is_view(call):
-        cx.roots[var] = cx.roots_of(call.args[0])  # type: ignore[arg-type]
+        cx.symbols.roots[var] = cx.symbols.roots_of(call.args[0])  # type: ignore[arg-type]
 
 
 def is_view(call: Call) -> bool:
@@ -207,7 +207,7 @@ def _emit_tuple(
     if targets:  # np.gradient of a scalar is an empty tuple
         cx.emit(Assign(targets, call, cx.origin))
         note_results(cx, targets, call)
-    cx.titles.update((target, hint or TEMPORARY) for target in targets)
+    cx.symbols.titles.update((target, hint or TEMPORARY) for target in targets)
     parts = [Leaf(target) for target in targets]
     if func in _VIEWS_OF_NUMBERS:
         for part, arg in zip(parts, args, strict=False):
@@ -301,7 +301,7 @@ def _said(func: Callable[..., Any]) -> str:
 
 def _check_precision(cx: Context, args: tuple[Any, ...], types: tuple[Any, ...], found: Any) -> None:
     """Refuse values that are a Python scalar (weak promotion) on one path and a NumPy float64 on another."""
-    if not cx.kinds or getattr(found, "dtype", "") != "float64":
+    if not cx.symbols.kinds or getattr(found, "dtype", "") != "float64":
         return
     if any(getattr(type_, "dtype", "") == "float32" for type_ in types):
         for arg in args:

@@ -181,7 +181,7 @@ def _at_run_time(cx: Context, item: Any) -> tuple[type[Exception], ...]:
         case Assign(_, value):
             parts = (value,)
         case Store(array, index, value):
-            made = cx.definitions.get(array)
+            made = cx.symbols.definitions.get(array)
             if not (isinstance(made, Call) and isinstance(made.func, np.ufunc)):  # other results may be read-only
                 return _ANY
             parts = [value, *(part for part in index if not isinstance(part, Slice))]

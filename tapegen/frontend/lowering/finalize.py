@@ -44,7 +44,7 @@ def finish(
     for var in params:
         _name(var, supply, final)
     for var in _defined(closed):
-        _name(var, supply, final, cx.titles.get(var))
+        _name(var, supply, final, cx.symbols.titles.get(var))
     return Finished(traversal.rename_block(closed, final), final)
 
 
@@ -60,15 +60,15 @@ class _Closer:
     _final: dict[Var, Expr] = field(default_factory=dict)
 
     def resolve(self, node: Any) -> Any:
-        if not self.cx.substitution:
+        if not self.cx.symbols.substitution:
             return node
         return traversal.map_expr(node, self._replace)
 
     def _replace(self, part: Any) -> Any:
-        if not isinstance(part, Var) or part not in self.cx.substitution:
+        if not isinstance(part, Var) or part not in self.cx.symbols.substitution:
             return part
         if part not in self._final:
-            self._final[part] = self.resolve(self.cx.substitution[part])
+            self._final[part] = self.resolve(self.cx.symbols.substitution[part])
         return self._final[part]
 
     def block(self, builder: Builder) -> Block:

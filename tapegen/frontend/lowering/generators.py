@@ -71,7 +71,7 @@ def _collected(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str |
     reads = frozenset(var for var in arrays if cx.age(var) <= start)
     lists = any(isinstance(var.type, ListOf) and cx.age(var) <= start for item in written for var in _read(item))
     inner = isinstance(func, Closure)  # may read variables that the loop binds
-    cx.generated[items.cell] = Generated(start, reads, lists, reachable, stores or changed or inner)
+    cx.containers.generated[items.cell] = Generated(start, reads, lists, reachable, stores or changed or inner)
     return items
 
 
@@ -94,13 +94,13 @@ def listed(cx: Context, value: Any) -> Any:
     if not is_generator(cx, value):
         return value
     items = cx.call(cx, StaticValue(collected), (value,), {})
-    _check_apart(cx, cx.generated[items.cell])
+    _check_apart(cx, cx.containers.generated[items.cell])
     return items
 
 
 def of_generator(cx: Context, items: Ref, series: Series) -> Series:
     """The series of the items of a generator, for a consumer that iterates over them."""
-    generated = cx.generated[items.cell]
+    generated = cx.containers.generated[items.cell]
     _check_apart(cx, generated)
     return replace(series, behind=(generated,))
 
@@ -143,18 +143,18 @@ def _seen(cx: Context) -> Exception:
 
 def _is_apart(cx: Context, array: Var, generated: Generated, start: int) -> bool:
     """Whether an array is independent of the generator: made in the loop, or older and not read by it."""
-    roots = cx.roots_of(array)
+    roots = cx.symbols.roots_of(array)
     if roots is None:
         return False
     old = all(cx.age(root) <= generated.start for root in roots)
     return all(cx.age(root) > start and _is_new(cx, root) for root in roots) or (
-        old and not any(cx.may_overlap(array, var) for var in generated.reads)
+        old and not any(cx.symbols.may_overlap(array, var) for var in generated.reads)
     )
 
 
 def _is_new(cx: Context, root: Var) -> bool:
     """Whether an array is the result of a computation, and no item of a list."""
-    made = cx.definitions.get(root)
+    made = cx.symbols.definitions.get(root)
     return isinstance(made, Call) and made.func is not intrinsics.item and made.func not in intrinsics.VIEW_CALLS
 
 

@@ -130,7 +130,7 @@ def _run(cx: Context, loop: _Loop, series: Series | None) -> None:
             loop.run(series)
             return
         except NeedsConstant as need:
-            if cx.int_sources(need.expr).isdisjoint(loop.own):
+            if cx.symbols.int_sources(need.expr).isdisjoint(loop.own):
                 raise
             series = None if series is None else _counted(series, need.refusal)
             loop.refusal = need.refusal
@@ -194,9 +194,9 @@ class _Loop:
             for key, template in templates.items():
                 _set(start, key, template)
             self.own.update(merge.new)
-            resized = cx.resized.copy()
+            resized = cx.containers.resized.copy()
             body = self._read(start, head)
-            if series is not None and any(cx.resized[cell] > resized[cell] for cell in series.lists):
+            if series is not None and any(cx.containers.resized[cell] > resized[cell] for cell in series.lists):
                 raise _changes_length(cx)
             try:
                 found, other, agreed = self._compare(entry, templates, head)
@@ -332,7 +332,7 @@ class _Loop:
         for key, sides in compared.items():
             template = self._template(merge, key, sides)
             if isinstance(key, int) and getattr(template, "kind", "") == "poison" and self.series is not None:
-                cx.unsettled.setdefault(key, self.stmt)
+                cx.containers.unsettled.setdefault(key, self.stmt)
             if key in templates and same_shape(cx, templates[key], template, self.before):
                 found[key] = templates[key]
                 continue
@@ -434,14 +434,14 @@ class _Loop:
         """Drop the variables that no path changes: they keep their values from before the loop."""
         cx = self.cx
         for latch in latches:
-            for var in [var for var, value in latch.items() if cx.resolve(value) == var]:
+            for var in [var for var, value in latch.items() if cx.symbols.resolve(value) == var]:
                 del latch[var]
         changed = {var for latch in latches for var in latch}
         for var in [var for var in first if var not in changed]:
-            value = cx.resolve(first.pop(var))
-            cx.substitution[var] = value
+            value = cx.symbols.resolve(first.pop(var))
+            cx.symbols.substitution[var] = value
             if isinstance(value, Var) and isinstance(value.type, Array):
-                cx.roots[var] = cx.roots_of(value)
+                cx.symbols.roots[var] = cx.symbols.roots_of(value)
 
     def _behind(self, entry: State, templates: dict[Key | int, Any], merge: Merge, runs: bool) -> State:
         state = merge.state.copy()

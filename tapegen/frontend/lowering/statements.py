@@ -77,7 +77,7 @@ def run_simple(cx: Context, stmt: gast.stmt) -> None:
                 cx.raise_(type(error), str(error))
             for name, value in imported.items():
                 if isinstance(value, ModuleType):
-                    cx.modules.setdefault(value.__name__, name)
+                    cx.assumptions.modules.setdefault(value.__name__, name)
                 parsed = cx.frame.parsed
                 getter = functools.partial(_imported, parsed, stmt, name)
                 put_name(cx, name, capture(cx, value, getter, name, ("import", id(stmt), name)))
@@ -104,7 +104,7 @@ def assign_target(cx: Context, target: gast.AST, value: Any) -> None:
     match target:
         case gast.Name():
             if isinstance(value, Leaf) and isinstance(value.expr, Var) and target.id != "_":
-                cx.entitle(value.expr, target.id)
+                cx.symbols.entitle(value.expr, target.id)
             bind_name(cx, target.id, value)
         case gast.Tuple() | gast.List():
             _unpack(cx, target.elts, value)

@@ -141,9 +141,9 @@ class _Collector:
         return Slot(0) if type_of(item) is not None else item
 
     def _slot(self, expr: Expr) -> Slot:
-        expr = self.cx.resolve(expr)
+        expr = self.cx.symbols.resolve(expr)
         made = expr if isinstance(expr, (Var, Const)) else self.cx.atom(expr, "stored")
-        if made not in self.slots or isinstance(made, Const):
+        if made not in self.slots:
             self.exprs.append(made)
             self.slots[made] = Slot(len(self.exprs) - 1)
         return self.slots[made]

@@ -8,7 +8,7 @@ from typing import Any
 
 from tapegen.errors import TapegenError
 from tapegen.frontend.lower import inline_call, inline_guarded, renamed
-from tapegen.frontend.values.guards import Guard, guards_hold
+from tapegen.frontend.values.assumptions import Guard, guards_hold
 from tapegen.frontend.values.pytree import Abstract, Leaf, leaves_of
 from tapegen.ir import traversal
 from tapegen.ir.names import NameSupply

@@ -1,10 +1,10 @@
 """Abstract values: compile-time facts about values, and the state of a path.
 
 * `pytree` - leaves, static values and structures; flatten and unflatten
-* `foreign_arrays` - arrays of other libraries among the arguments
 * `state` - variables, cells and frames on a path
+* `assumptions` - assumptions of a program about a call, and their check
+* `symbol_table` - the variables of a program, and what is known of them
 * `context` - lowering context: the current block, the state of the path, the current function
-* `guards` - assumptions of a program about a call, and their check
 * `captures` - globals and closure variables
 * `result_types` - result types by running functions on small prototypes
 * `constant_shapes` - array extents that are known while compiling

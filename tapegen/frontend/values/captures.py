@@ -87,21 +87,25 @@ def capture(
     except BadArgument as error:
         raise cx.refusal(type(error), error.reason, error.advice) from None
     is_float = isinstance(type_, Scalar) and is_floating(type_)
-    is_argument = isinstance(type_, (Array, RandomGenerator)) or (is_float and (inside or variable in cx.changing))
+    is_argument = isinstance(type_, (Array, RandomGenerator)) or (
+        is_float and (inside or variable in cx.assumptions.changing)
+    )
     is_argument |= changes and isinstance(type_, Scalar)
     if type_ is not None and is_argument:
-        if path not in cx.hidden:
-            cx.hidden[path] = (cx.new_var(identifier(name), type_), getter)
-            if path in cx.shaped:
-                cx.shapes[cx.hidden[path][0]] = captured_shape(cx, cx.hidden[path][0]) or ()
-        return Leaf(cx.hidden[path][0])
+        if path not in cx.assumptions.captured:
+            cx.assumptions.captured[path] = (cx.new_var(identifier(name), type_), getter)
+            if path in cx.assumptions.shaped:
+                cx.symbols.shapes[cx.assumptions.captured[path][0]] = (
+                    captured_shape(cx, cx.assumptions.captured[path][0]) or ()
+                )
+        return Leaf(cx.assumptions.captured[path][0])
     if is_container and not is_function_of_library(value):
         watch(cx, (path, "class"), lambda: type(getter()))
         _watch_written(cx, getter, path)
         return cx.caller.containers.get(id(value)) or Captured(value, getter, name, path)
     watch(cx, path, getter)
     if is_float and variable is not None:
-        cx.floats[variable] = value
+        cx.assumptions.floats[variable] = value
     return StaticValue(value)
 
 
@@ -138,20 +142,20 @@ def bound_value(cx: Context, value: Any, name: str, path: Any) -> Any:
 
 def watch(cx: Context, path: Any, getter: Callable[[], Any]) -> None:
     """Add a guard: the program is valid as long as the current value stays."""
-    if path not in cx.guards:
-        cx.guards[path] = (getter, snapshot(getter()))
+    if path not in cx.assumptions.guards:
+        cx.assumptions.guards[path] = (getter, snapshot(getter()))
 
 
 def note_library(cx: Context, module: ModuleType, name: str) -> None:
     """Guard an attribute of a library module: the program is valid until it is replaced (`np.sin = other`)."""
     reader = cx.frame.parsed.func.__module__ or ""
     if name in vars(module) and not reader.startswith("tapegen."):
-        cx.library.setdefault(id(module), (module, {}))[1][name] = vars(module)[name]
+        cx.assumptions.library.setdefault(id(module), (module, {}))[1][name] = vars(module)[name]
 
 
 def library_guards(cx: Context) -> Iterator[tuple[Callable[[], Any], Any]]:
     """For each library module, a getter of all its guarded attributes at once, and their values."""
-    for module, found in cx.library.values():
+    for module, found in cx.assumptions.library.values():
         values = tuple(found.values())
         yield functools.partial(operator.itemgetter(*found), vars(module)), values if len(found) > 1 else values[0]
 
@@ -190,7 +194,7 @@ def has_attribute(cx: Context, owner: Any, name: str, getter: Callable[[], Any],
 
 def captured_shape(cx: Context, array: Any) -> tuple[int, ...] | None:
     """The shape of a captured array, which is guarded."""
-    for path, (var, getter) in cx.hidden.items():
+    for path, (var, getter) in cx.assumptions.captured.items():
         if var is array:
             watch(cx, (path, "shape"), functools.partial(_shape, getter))
             return np.shape(getter())

@@ -45,18 +45,18 @@ def _is_part(expr: Any) -> bool:
 
 def part_of(cx: Context, func: Any, whole: Any) -> Leaf:
     """A lazy part of a complex array."""
-    if cx.roots_of(whole) is None and whole not in cx.definitions:
+    if cx.symbols.roots_of(whole) is None and whole not in cx.symbols.definitions:
         # the variable may denote another array when the part is read
         index = (Slice(None, None, None),) * whole.type.rank
         whole = cx.assign(TEMPORARY, Load(whole, index, dataclasses.replace(whole.type, layout="A")))
-        cx.roots[whole] = None
+        cx.symbols.roots[whole] = None
     return Leaf(Call(func, (whole,), (), builders.real_part(whole).type))
 
 
 def unread(cx: Context, value: Any) -> Any:
     """The value of a variable; a part of a complex array stays lazy, so that it can be stored into or read again."""
     if cx.recursion.parts and isinstance(value, Leaf) and isinstance(value.expr, Var):
-        made = cx.definitions.get(value.expr)
+        made = cx.symbols.definitions.get(value.expr)
         if made is not None and isinstance(value.type, Array) and _is_part(made):
             return Leaf(made)
     return value

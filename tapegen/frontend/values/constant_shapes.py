@@ -32,21 +32,21 @@ def extent(cx: Context, array: Expr, axis: int) -> Leaf | StaticValue:
 
 def known_shape(cx: Context, array: Expr) -> tuple[int, ...] | None:
     """The shape of an array, if it is known at compile time."""
-    array = cx.resolve(array)
-    return cx.shapes.get(array) if isinstance(array, Var) else None
+    array = cx.symbols.resolve(array)
+    return cx.symbols.shapes.get(array) if isinstance(array, Var) else None
 
 
 def sampled_shape(cx: Context, array: Var) -> tuple[int, ...] | None:
     """The shape of an array in the call at hand, if its definitions determine it; other calls may differ."""
-    known, cx.shapes = cx.shapes, {**_small(cx.sample_shapes), **cx.shapes}
+    known, cx.symbols.shapes = cx.symbols.shapes, {**_small(cx.symbols.sample_shapes), **cx.symbols.shapes}
     try:
         needed: dict[Var, Expr] = {}
         work = [array]
         while work:
             var = work.pop()
-            if var in cx.definitions and var not in needed and var not in cx.shapes:
-                needed[var] = cx.definitions[var]
-                parts = (cx.resolve(part) for part in traversal.free_vars(needed[var]))
+            if var in cx.symbols.definitions and var not in needed and var not in cx.symbols.shapes:
+                needed[var] = cx.symbols.definitions[var]
+                parts = (cx.symbols.resolve(part) for part in traversal.free_vars(needed[var]))
                 work += [part for part in parts if isinstance(part, Var)]
         for var in sorted(needed, key=cx.age):
             made = needed[var]
@@ -54,14 +54,16 @@ def sampled_shape(cx: Context, array: Var) -> tuple[int, ...] | None:
                 note_part(cx, var, made)
             elif isinstance(made, Call):
                 note_result(cx, var, made)
-        return cx.shapes.get(array)
+        return cx.symbols.shapes.get(array)
     finally:
-        cx.shapes = known
+        cx.symbols.shapes = known
 
 
 def may_be_fixed(cx: Context, sizes: Expr) -> bool:
     """Whether sizes depend on arguments whose shapes are not static yet, but can be taken from the call at hand."""
-    return any(var in cx.sample_shapes and var not in cx.shapes for var in cx.int_sources(sizes))
+    return any(
+        var in cx.symbols.sample_shapes and var not in cx.symbols.shapes for var in cx.symbols.int_sources(sizes)
+    )
 
 
 def _small(shapes: Mapping[Var, tuple[int, ...]]) -> dict[Var, tuple[int, ...]]:
@@ -85,7 +87,7 @@ def note_results(cx: Context, targets: Sequence[Var], call: Call) -> None:
     arrays = any(isinstance(target.type, Array) for target in targets)
     results = _run(cx, call) if arrays else None
     for k, target in enumerate(targets):
-        cx.depends[target] = call.args
+        cx.symbols.depends[target] = call.args
         if results is not None:
             _note_shape(cx, target, results[k])
 
@@ -107,7 +109,7 @@ def _run(cx: Context, call: Call) -> Any:
 def _note_shape(cx: Context, var: Var, result: Any) -> None:
     shape = np.shape(result)
     if isinstance(var.type, Array) and len(shape) == var.type.rank and np.prod(shape, dtype=int) <= LARGEST:
-        cx.shapes[var] = shape
+        cx.symbols.shapes[var] = shape
 
 
 def note_part(cx: Context, var: Var, load: Load) -> None:
@@ -119,7 +121,7 @@ def note_part(cx: Context, var: Var, load: Load) -> None:
         part = np.broadcast_to(np.int8(0), shape)[tuple(_index(cx, item) for item in load.index)]
     except (_NotKnown, IndexError, ValueError):
         return
-    cx.shapes[var] = part.shape
+    cx.symbols.shapes[var] = part.shape
 
 
 class _NotKnown(Exception):
@@ -144,7 +146,7 @@ def _prototype(cx: Context, expr: Expr) -> Any:
 
 def _integer(cx: Context, expr: Expr) -> int:
     """The value of an integer expression."""
-    found = traversal.map_expr(cx.resolve(expr), lambda part: _replaced(cx, part))
+    found = traversal.map_expr(cx.symbols.resolve(expr), lambda part: _replaced(cx, part))
     if not isinstance(found, Const) or not isinstance(found.value, int):
         raise _NotKnown
     return found.value
@@ -153,8 +155,8 @@ def _integer(cx: Context, expr: Expr) -> int:
 def _replaced(cx: Context, part: Any) -> Any:
     """An integer expression, reduced by one step."""
     match part:
-        case Var() if part in cx.definitions and not isinstance(part.type, Array):
-            return traversal.map_expr(cx.definitions[part], lambda inner: _replaced(cx, inner))
+        case Var() if part in cx.symbols.definitions and not isinstance(part.type, Array):
+            return traversal.map_expr(cx.symbols.definitions[part], lambda inner: _replaced(cx, inner))
         case Call(intrinsics.dim, (array, Const(int(axis)))):
             shape = known_shape(cx, array)
             return part if shape is None else Const(shape[axis])

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from types import ModuleType
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import gast
 
 from tapegen.errors import NotDifferentiable, Span, TapegenError
 from tapegen.frontend.templates.builtin_functions import is_own
+from tapegen.frontend.values.assumptions import Assumptions
 from tapegen.frontend.values.pytree import Struct
-from tapegen.frontend.values.state import WARNINGS, Cell, Frame, Head, Key, Ref, RunList, State
-from tapegen.ir import intrinsics, traversal
+from tapegen.frontend.values.state import WARNINGS, Cell, ContainerTable, Frame, Head, Key, Ref, RunList, State
+from tapegen.frontend.values.symbol_table import SymbolTable, age
+from tapegen.ir import intrinsics
 from tapegen.ir.names import TEMPORARY
-from tapegen.ir.nodes import Assign, Call, Comment, Const, Effect, Expr, Load, Raise, Slice, Store, Tuple, Var
+from tapegen.ir.nodes import Assign, Call, Comment, Const, Effect, Expr, Raise, Store, Tuple, Var
 from tapegen.ir.types import Array, Type, is_floating
 
 # ---- open blocks -----------------------------------------------------------------------------------------------------
@@ -87,11 +88,6 @@ _EXPECTED = (TapegenError, NeedsConstant, NeedsStatements, Again, Unreachable)
 """Control signals of lowering, which are not errors."""
 
 
-def _age(var: Var) -> int:
-    """The creation age of a Var; operands of rules are older than all others."""
-    return int(var.name.partition("#")[2] or 0)
-
-
 def _not_set(*_: Any) -> NoReturn:
     raise AssertionError("the context is made by lower.new_context")
 
@@ -114,6 +110,9 @@ class Context:
 
     def __init__(self, *, rules: bool = False) -> None:
         self.rules = rules  # lowering the body of a rule: constants are folded
+        self.assumptions = Assumptions()
+        self.symbols = SymbolTable()
+        self.containers = ContainerTable()
         self.builder = Builder()
         self.state = State({}, {})
         self.frame: Frame = None  # type: ignore[assignment]  # set before lowering starts
@@ -124,35 +123,8 @@ class Context:
         self.sweep: Comment | None = None  # start of the backward sweep of the last inlined derivative,
         self.sweep_ends = (0, 0)  # and where it ends: in which block, after how many statements
         self.effects = 0  # statements so far that may change the value of an expression
-        self.kinds: dict[Var, frozenset[Type]] = {}  # types of a variable on several paths, or of the items of a list
-        self.narrower: dict[Var, str] = {}  # arrays that hold integers of this dtype on some paths
-        self.viewed: frozenset[Var] = frozenset()  # scalars that may be a zero-dimensional array with a view
         self.heads: list[Head] = []
-        self.merged_cells: dict[int, Cell] = {}
-        self.copied: dict[int, str] = {}  # containers with a copy that would miss a change, and why
-        self.named_lists: set[int] = set()  # joined containers that have an alias on one path
-        self.made_by: dict[int, Any] = {}  # containers in a growing list: the loop that makes it grow
-        self.unsettled: dict[int, Any] = {}  # containers whose keys differ from iteration to iteration: the loop
         self.written_out: dict[Any, TapegenError] | None = None  # loops that must be unrolled, and why
-        self.substitution: dict[Var, Expr] = {}
-        self.titles: dict[Var, str] = {}  # user names of values that were computed as temporaries
-        self.definitions: dict[Var, Expr] = {}
-        self.depends: dict[Var, tuple[Expr, ...]] = {}  # sources of integers and shapes without a definition
-        self.shapes: dict[Var, tuple[int, ...]] = {}
-        self.samples: dict[Var, int] = {}  # integer arguments in the call at hand
-        self.sample_shapes: dict[Var, tuple[int, ...]] = {}  # and the shapes of array arguments
-        self.not_negative: set[Var] = set()  # integer arguments that the program requires to be nonnegative
-        self.roots: dict[Var, frozenset[Var] | None] = {}
-        self.flat: set[Var] = set()  # results of `.flat`: a store writes into the array, a slice is a copy
-        self.guards: dict[Any, tuple[Callable[[], Any], Any]] = {}
-        self.library: dict[int, tuple[ModuleType, dict[str, Any]]] = {}  # attributes read from library modules
-        self.hidden: dict[Any, tuple[Var, Callable[[], Any]]] = {}
-        self.shaped: Set[Any] = frozenset()  # of these, the arrays whose shapes must be known
-        self.floats: dict[Any, Any] = {}  # captured floats that were assumed constant, by variable
-        self.changing: frozenset[Any] = frozenset()  # of these, the ones that are arguments, since they have changed
-        self.sources: dict[Any, None] = {}
-        self.read_for: frozenset[Any] = frozenset()  # functions that are lowered to find the globals they read
-        self.modules: dict[str, str] = {}
         self.calls: list[tuple[Any, tuple[Any, ...]]] = []
         self.inlined: Counter[Any] = Counter()
         self.recursion: Any = None  # these two belong to `calls.recursion`
@@ -162,10 +134,8 @@ class Context:
         self.unrolled: set[Any] = set()
         self.kept: list[Any] = []
         self.collect: Callable[..., Any] = _not_set  # collect(cx, function, args, kwargs): the items of a generator
-        self.generated: dict[int, Any] = {}  # values that generators have read, by the lists of their items
         self.check_emitted: Callable[[Context, Any], None] = _not_set  # where warnings are errors, `lowering.warnings`
         self.call: Callable[..., Any] = _not_set  # call(cx, function, args, kwargs): set by `lower`
-        self.resized: Counter[int] = Counter()  # how often the length of each list or dict has been changed
         self._names = 0
         self._cells = 0
 
@@ -176,7 +146,7 @@ class Context:
 
     def age(self, var: Var) -> int:
         """The creation age of a variable: a younger one has a higher age."""
-        return _age(var)
+        return age(var)
 
     # ---- names and statements ----------------------------------------------------------------------------------------
 
@@ -184,11 +154,6 @@ class Context:
         """A Var with a unique name; `lowering.finalize` gives it its final name."""
         self._names += 1
         return Var(f"{base.strip()}#{self._names}", type_)
-
-    def entitle(self, var: Var, name: str) -> None:
-        """Name a temporary after the user's variable that holds it."""
-        if self.titles.get(var, var.name.partition("#")[0]) == TEMPORARY:
-            self.titles[var] = name
 
     def emit(self, stmt: Any) -> None:
         """Emit a statement."""
@@ -205,9 +170,9 @@ class Context:
         var = self.new_var(base, value.type)
         self.emit(Assign((var,), value, self.origin))
         if isinstance(value.type, Array) or not is_floating(value.type):
-            self.definitions[var] = value
+            self.symbols.definitions[var] = value
             if isinstance(value, Call) and value.func in (intrinsics.real_part, intrinsics.imaginary_part):
-                self.roots[var] = self.roots_of(value.args[0])  # type: ignore[arg-type]
+                self.symbols.roots[var] = self.symbols.roots_of(value.args[0])  # type: ignore[arg-type]
         return var
 
     def atom(self, expr: Expr, base: str = TEMPORARY) -> Expr:
@@ -275,27 +240,27 @@ class Context:
             raise NeedsStatements
         before = self.state.cells[ref.cell].content
         if isinstance(before, Struct) and isinstance(content, Struct) and before.keys != content.keys:
-            self.resized[ref.cell] += 1
+            self.containers.resized[ref.cell] += 1
         self.state.cells[ref.cell] = Cell(content)
 
     def may_change(self, ref: Ref) -> bool:
         """Whether `check_change` lets a container be changed."""
-        return not self.state.cells[ref.cell].frozen and ref.cell not in self.copied
+        return not self.state.cells[ref.cell].frozen and ref.cell not in self.containers.copied
 
     def check_change(self, ref: Ref) -> None:
         """Refuse a change of a container that an alias would miss."""
         reason = self.state.cells[ref.cell].frozen
         advice = "Build a new list, dict or object and return it."
-        if not reason and ref.cell in self.copied:
-            reason, advice = self.copied[ref.cell], "Put a copy there: list(...) or dict(...)."
+        if not reason and ref.cell in self.containers.copied:
+            reason, advice = self.containers.copied[ref.cell], "Put a copy there: list(...) or dict(...)."
         if reason:
             advice = APART if reason == OF_GROWING_LIST else advice
-            self.loop_refused(self.made_by.get(ref.cell), self.refusal(NotDifferentiable, reason, advice))
+            self.loop_refused(self.containers.made_by.get(ref.cell), self.refusal(NotDifferentiable, reason, advice))
 
     def copy_made(self, value: Any, reason: str, loop: Any = None) -> None:
         """Record that the containers in a value have been copied, so that they must not be changed any more."""
         if isinstance(value, Ref):
-            self.copied[value.cell], self.made_by[value.cell] = reason, loop
+            self.containers.copied[value.cell], self.containers.made_by[value.cell] = reason, loop
             value = self.state.cells[value.cell].content if value.cell in self.state.cells else None
         if isinstance(value, Struct):
             for child in value.children:
@@ -316,22 +281,6 @@ class Context:
             if key in head.values and head.values[key] is value:
                 head.observed.add(key)
 
-    # ---- memory ------------------------------------------------------------------------------------------------------
-
-    def roots_of(self, var: Var) -> frozenset[Var] | None:
-        """The allocations that an array may alias; None when they are not known."""
-        return self.roots.get(var, frozenset({var}))
-
-    def may_overlap(self, a: Var, b: Var) -> bool:
-        left, right = self.roots_of(a), self.roots_of(b)
-        if left is None and right is None:
-            return True
-        if left is None or right is None:
-            # a phi holds nothing that is younger than itself
-            merge, roots = (a, right) if left is None else (b, left)
-            return any(_age(root) < _age(merge) for root in roots or ())
-        return not left.isdisjoint(right)
-
     # ---- refusals ----------------------------------------------------------------------------------------------------
 
     def span(self) -> Span | None:
@@ -343,51 +292,6 @@ class Context:
     def refusal(self, kind: type[TapegenError], reason: str, advice: str) -> TapegenError:
         """A refusal of the current construct."""
         return kind(reason, advice, self.span())
-
-    # ---- sources of expressions --------------------------------------------------------------------------------------
-
-    def int_sources(self, expr: Expr) -> set[Var]:
-        """The Vars that an integer expression depends on, through definitions of integer variables."""
-        found: set[Var] = set()
-        work = [expr]
-        while work:
-            item = self.resolve(work.pop())
-            if isinstance(item, Call) and item.func is intrinsics.dim:
-                item = self._makes_shape(item)
-            for var in traversal.free_vars(item):
-                if var in found:
-                    continue
-                found.add(var)
-                if var in self.definitions:
-                    work.append(self.definitions[var])
-                elif var in self.depends:
-                    work += self.depends[var]
-                elif var in self.substitution:
-                    work.append(self.substitution[var])
-        return found
-
-    def _makes_shape(self, extent: Call) -> Expr:
-        """The sources of the extent of an array: for an item, not the index that selects it."""
-
-        def of(part: Expr) -> Expr:
-            return self._makes_shape(replace(extent, args=(part,))) if isinstance(part.type, Array) else part
-
-        array = self.resolve(extent.args[0])
-        made = self.definitions.get(array) if isinstance(array, Var) else None
-        if isinstance(array, Var) and array in self.depends:
-            return Tuple(tuple(map(of, self.depends[array])))
-        if isinstance(made, Load):
-            slices = [key for key in made.index if isinstance(key, Slice)]
-            bounds = [bound for key in slices for bound in (key.lo, key.hi, key.step) if bound is not None]
-            arrays = [key for key in made.index if not isinstance(key, Slice) and isinstance(key.type, Array)]
-            return Tuple((of(made.array), *map(of, arrays), *bounds))
-        return Tuple(tuple(map(of, made.args))) if isinstance(made, Call) else extent
-
-    def resolve(self, expr: Expr) -> Expr:
-        """A Var with its substitution applied."""
-        while isinstance(expr, Var) and expr in self.substitution:
-            expr = self.substitution[expr]
-        return expr
 
 
 class _At:

@@ -58,7 +58,7 @@ def widen_cell(cx: Context, cell: int, sides: Sides, loop: Any = None) -> None:
     frozen = cx.state.cells[cell].frozen
     if frozen:
         refusal = cx.refusal(NotDifferentiable, frozen, "Build a new list and return it.")
-        cx.loop_refused(cx.made_by.get(cell), refusal)
+        cx.loop_refused(cx.containers.made_by.get(cell), refusal)
     merge = Merge(cx, cx.state.copy(), State({}, {}), fresh=True)
     items: list[tuple[Any, State]] = []
     for side, state in sides:
@@ -142,7 +142,7 @@ def append(cx: Context, ref: Ref, value: Any) -> None:
         cx.set_cell(ref, dataclasses.replace(content, keys=keys, children=(*content.children, value)))
         return
     cx.check_change(ref)
-    cx.resized[ref.cell] += 1
+    cx.containers.resized[ref.cell] += 1
     for column, expr in zip(content.columns, _columns(cx, content, value), strict=True):
         cx.effect(Call(intrinsics.append, (column, expr), (), column.type))
 
@@ -168,13 +168,13 @@ def _columns(cx: Context, run_list: RunList, value: Any) -> list[Expr]:
 
 def _read(cx: Context, column: Var, call: Call, hint: str) -> Leaf:
     """Bind an item that has been read to a variable."""
-    kinds = cx.kinds.get(column)
+    kinds = cx.symbols.kinds.get(column)
     if kinds is None:
         return Leaf(cx.assign(hint, call))
     if isinstance(call.type, Scalar) and not all(isinstance(kind, Scalar) and kind.python for kind in kinds):
         call = dataclasses.replace(call, type=Scalar(call.type.dtype, python=False))
     var = cx.assign(hint, call)
-    cx.kinds[var] = kinds
+    cx.symbols.kinds[var] = kinds
     return Leaf(var)
 
 
@@ -194,7 +194,7 @@ def pop(cx: Context, ref: Ref, position: Any = None) -> Any:
     if known != -1:
         raise cx.refusal(NotDifferentiable, "pop from the middle of a growing list is not supported.", "Use pop().")
     cx.check_change(ref)
-    cx.resized[ref.cell] += 1
+    cx.containers.resized[ref.cell] += 1
     columns = [
         _read(cx, column, Call(intrinsics.pop, (column,), (), column.type.item), "item")  # type: ignore[union-attr]
         for column in content.columns
@@ -224,7 +224,7 @@ def _item_of(cx: Context, run_list: RunList, leaves: Sequence[Leaf]) -> Any:
             if made.kind == "tuple":
                 return made
             ref = cx.new_cell(made, OF_GROWING_LIST)
-            cx.made_by[ref.cell] = run_list.loop
+            cx.containers.made_by[ref.cell] = run_list.loop
             return ref
         return template
 

@@ -45,7 +45,7 @@ def expr_of(cx: Context, value: Any) -> Expr:
     if isinstance(value, Choice):
         value = definite(cx, value)
     if isinstance(value, Leaf):
-        return cx.resolve(value.expr)
+        return cx.symbols.resolve(value.expr)
     if isinstance(value, StaticValue):
         return const_expr(value.value)
     match value:
@@ -236,7 +236,7 @@ def check_keys(cx: Context, cell: int, content: Struct) -> None:
             f"the {what} are not the same on all paths to this place.",
             "Set all of them on every path, with None or 0.0 for what is missing.",
         )
-        cx.loop_refused(cx.unsettled.get(cell), refusal)
+        cx.loop_refused(cx.containers.unsettled.get(cell), refusal)
 
 
 def run_list_of(cx: Context, value: Any) -> RunList | None:
@@ -300,7 +300,7 @@ def flat_result(cx: Context, result: Any) -> tuple[Any, list[Expr]]:
         if isinstance(value, Leaf):
             expr = expr_of(cx, value)
             if isinstance(expr, Var):
-                cx.entitle(expr, "result")
+                cx.symbols.entitle(expr, "result")
             exprs.append(expr if isinstance(expr, (Var, Const)) else cx.atom(expr, "result"))
             return Slot(len(exprs) - 1)
         if isinstance(value, Struct):

@@ -90,11 +90,11 @@ def was_there(cx: Context, sides: Sequence[tuple[Any, State]], since: int | None
     first = sides[0][0]
     if since is None or not isinstance(first, Leaf) or not isinstance(first.type, Array):
         return False
-    array = cx.resolve(first.expr)
+    array = cx.symbols.resolve(first.expr)
     return (
         isinstance(array, Var)
         and cx.age(array) <= since
-        and all(isinstance(value, Leaf) and cx.resolve(value.expr) == array for value, _ in sides)
+        and all(isinstance(value, Leaf) and cx.symbols.resolve(value.expr) == array for value, _ in sides)
     )
 
 
@@ -121,7 +121,7 @@ def is_shared_number(cx: Context, value: Any, state: State) -> bool:
     """Whether a scalar that may be a zero-dimensional array has an alias or a view."""
     if not may_be_array(cx, value):
         return False
-    number = cx.resolve(value.expr)
+    number = cx.symbols.resolve(value.expr)
     return sum(_same_memory(cx, number, other) for other in _values(state)) > 1
 
 
@@ -129,29 +129,31 @@ def _same_memory(cx: Context, number: Expr, other: Any) -> bool:
     """Whether a value is a scalar that may be a zero-dimensional array, or a view of that array."""
     if not isinstance(other, Leaf):
         return False
-    held = cx.resolve(other.expr)
+    held = cx.symbols.resolve(other.expr)
     if held == number or not isinstance(number, Var) or not isinstance(held, Var):
         return held == number
-    places = cx.roots_of(number)
-    return places is not None and not cx.viewed.isdisjoint(places) and cx.may_overlap(number, held)
+    places = cx.symbols.roots_of(number)
+    return places is not None and not cx.symbols.viewed.isdisjoint(places) and cx.symbols.may_overlap(number, held)
 
 
 def note_view_of_number(cx: Context, view: Any, number: Any) -> None:
     """Record that a result may be a view of a scalar that may be a zero-dimensional array."""
     if not may_be_array(cx, number) or not isinstance(view, Leaf) or not isinstance(view.expr, Var):
         return
-    viewed = cx.resolve(number.expr)
+    viewed = cx.symbols.resolve(number.expr)
     if isinstance(viewed, Var) and view.expr != viewed:
-        cx.roots[view.expr] = cx.roots_of(viewed)
-        cx.viewed |= cx.roots_of(viewed) or frozenset()
+        cx.symbols.roots[view.expr] = cx.symbols.roots_of(viewed)
+        cx.symbols.viewed |= cx.symbols.roots_of(viewed) or frozenset()
         if isinstance(view.type, Scalar):
-            cx.kinds[view.expr] = kinds_of(cx, viewed)
+            cx.symbols.kinds[view.expr] = kinds_of(cx, viewed)
 
 
 def write_through_view(cx: Context, array: Var) -> None:
     """Poison scalars that may be a zero-dimensional array that is written through a view."""
-    anywhere = bool(cx.kinds and cx.heads) and cx.roots_of(array) is None  # also a view that the loop makes later
-    if not anywhere and not any(cx.may_overlap(number, array) for number in cx.viewed):
+    anywhere = (
+        bool(cx.symbols.kinds and cx.heads) and cx.symbols.roots_of(array) is None
+    )  # also a view that the loop makes later
+    if not anywhere and not any(cx.symbols.may_overlap(number, array) for number in cx.symbols.viewed):
         return
 
     def outdated(value: Any) -> bool:
@@ -214,16 +216,16 @@ def _values(state: State) -> Iterator[Any]:
 
 
 def _has_other_name(cx: Context, name: str, value: Leaf, state: State) -> bool:
-    array = cx.resolve(value.expr)
+    array = cx.symbols.resolve(value.expr)
     assert isinstance(array, Var)
-    if array not in cx.definitions or cx.roots_of(array) != frozenset({array}):
+    if array not in cx.symbols.definitions or cx.symbols.roots_of(array) != frozenset({array}):
         return True
     others = State({key: held for key, held in state.vars.items() if key[1] != name}, state.cells)
     return any(
         isinstance(other, Leaf)
         and isinstance(other.expr, Var)
         and isinstance(other.type, Array)
-        and cx.may_overlap(array, cx.resolve(other.expr))  # type: ignore[arg-type]
+        and cx.symbols.may_overlap(array, cx.symbols.resolve(other.expr))  # type: ignore[arg-type]
         for other in _values(others)
     )
 

@@ -219,13 +219,16 @@ class Merge:
                 f"{_called(base)} is not the same kind of value on all paths.", "Give it the same type on all paths."
             )
         if isinstance(made, Ref) and any(
-            isinstance(value, Ref) and (value.cell in self.cx.named_lists or self._has_other_name(value, base, state))
+            isinstance(value, Ref)
+            and (value.cell in self.cx.containers.named_lists or self._has_other_name(value, base, state))
             for value, state in sides
         ):
-            self.cx.named_lists.add(made.cell)
+            self.cx.containers.named_lists.add(made.cell)
         for value, content in zip(values, contents, strict=True):
             if isinstance(value, Ref) and isinstance(content, Struct):
-                self.cx.copied[value.cell] = f"{_called(base)} may be this {content.kind}, and this changes it."
+                self.cx.containers.copied[value.cell] = (
+                    f"{_called(base)} may be this {content.kind}, and this changes it."
+                )
         return made
 
     def adopt(self, base: str, ref: Ref, content: Struct, state: State) -> Ref:
@@ -252,12 +255,12 @@ class Merge:
                 f"Convert it before: float({base}).",
             )
         var = self._var(base, type_)
-        if any(expr in self.cx.flat for expr in exprs):
-            if not all(expr in self.cx.flat for expr in exprs):
+        if any(expr in self.cx.symbols.flat for expr in exprs):
+            if not all(expr in self.cx.symbols.flat for expr in exprs):
                 raise Clash(
                     f"{_called(base)} is an array on one path and what '.flat' gives on another.", "Use np.ravel."
                 )
-            self.cx.flat.add(var)
+            self.cx.symbols.flat.add(var)
         note_kinds(self.cx, var, exprs)
         self._note_narrower(var, exprs)
         if self.test is not None:
@@ -265,21 +268,21 @@ class Merge:
         return Leaf(var)
 
     def _note_narrower(self, var: Var, exprs: Sequence[Expr]) -> None:
-        for expr in exprs if self.cx.narrower and isinstance(var.type, Array) else ():
+        for expr in exprs if self.cx.symbols.narrower and isinstance(var.type, Array) else ():
             dtype = narrower_dtype(self.cx, expr) if isinstance(expr, Var) else None
             if dtype is not None:
-                self.cx.narrower[var] = dtype
+                self.cx.symbols.narrower[var] = dtype
 
     def _note_sources(self, var: Var, exprs: list[Expr]) -> None:
         """Record the sources of a joined integer, and the shape that an array has on all paths."""
         assert self.test is not None
         if isinstance(var.type, Array):
-            self.cx.depends[var] = tuple(exprs)
+            self.cx.symbols.depends[var] = tuple(exprs)
             shapes = [known_shape(self.cx, expr) for expr in exprs]
             if shapes[0] is not None and all(shape == shapes[0] for shape in shapes):
-                self.cx.shapes[var] = shapes[0]
+                self.cx.symbols.shapes[var] = shapes[0]
         elif is_int(Leaf(var)):
-            self.cx.depends[var] = (self.test, *exprs)
+            self.cx.symbols.depends[var] = (self.test, *exprs)
 
     def _var(self, base: str, type_: Type) -> Var:
         if len(self.new) >= MOST_MERGES:
@@ -291,7 +294,7 @@ class Merge:
         var = self.cx.new_var(base, type_)
         self.new[var] = None
         if isinstance(type_, Array):
-            self.cx.roots[var] = None
+            self.cx.symbols.roots[var] = None
         return var
 
     def _flag(self, base: str) -> Var:
@@ -316,7 +319,7 @@ class Merge:
             if isinstance(value, Ref) and isinstance(content, Struct) and self._has_other_name(value, base, state):
                 frozen = f"{_called(base)} may be a list that has another name, and this changes it."
             elif isinstance(value, Ref) and value.cell not in self.assumed:
-                may_be_other = isinstance(content, RunList) or value.cell in self.cx.named_lists
+                may_be_other = isinstance(content, RunList) or value.cell in self.cx.containers.named_lists
                 frozen = frozen or (state.cells[value.cell].frozen if may_be_other else "")
             if isinstance(content, RunList):
                 items.append((content.item, state))
@@ -333,7 +336,7 @@ class Merge:
                 raise Clash(f"the items of {_called(base)} differ in type.", "Put items of one type into it.")
         columns = tuple(self._var(base, ListOf(type_)) for type_ in leaves)
         ref = self.cx.new_cell(RunList(template, columns), frozen)
-        self.state.cells[ref.cell] = self.cx.merged_cells[ref.cell] = self.cx.state.cells[ref.cell]
+        self.state.cells[ref.cell] = self.cx.containers.merged_cells[ref.cell] = self.cx.state.cells[ref.cell]
         return ref
 
     def _fill_list(self, wanted: RunList, given: Any, put: Put) -> None:
@@ -377,7 +380,7 @@ class Merge:
 
     def _new_cell(self, content: Struct, frozen: str) -> Ref:
         ref = self.cx.new_cell(content, frozen)
-        self.state.cells[ref.cell] = self.cx.merged_cells[ref.cell] = self.cx.state.cells[ref.cell]
+        self.state.cells[ref.cell] = self.cx.containers.merged_cells[ref.cell] = self.cx.state.cells[ref.cell]
         return ref
 
     def contents(self, sides: Sequence[tuple[Struct, State]]) -> Any:
@@ -526,7 +529,7 @@ def same_shape(cx: Context, a: Any, b: Any, before: Container[int]) -> bool:
     if isinstance(a, Ref) and isinstance(b, Ref):
         if a.cell == b.cell or a.cell in before:
             return a.cell == b.cell
-        left, right = cx.merged_cells.get(a.cell), cx.merged_cells.get(b.cell)
+        left, right = cx.containers.merged_cells.get(a.cell), cx.containers.merged_cells.get(b.cell)
         if left is None or right is None:
             return False
         if isinstance(left.content, RunList) and isinstance(right.content, RunList):

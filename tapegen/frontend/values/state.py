@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -268,3 +269,34 @@ def is_number(value: Any) -> bool:
 
 
 TRUE, FALSE = StaticValue(True), StaticValue(False)
+
+
+@dataclass(eq=False, slots=True)
+class ContainerTable:
+    """The mutable containers of a program, by number, and what is known of them on all paths.
+
+    Attributes
+    ----------
+    merged_cells : dict
+        What the containers held that a join of paths has made.
+    copied : dict
+        Containers with a copy that would miss a change, and why.
+    named_lists : set
+        Joined containers that have an alias on one path.
+    made_by : dict
+        Containers in a growing list: the loop that makes it grow.
+    unsettled : dict
+        Containers whose keys differ from iteration to iteration: the loop.
+    generated : dict
+        Values that generators have read, by the lists of their items.
+    resized : Counter
+        How often the length of each list or dict has been changed.
+    """
+
+    merged_cells: dict[int, Cell] = field(default_factory=dict)
+    copied: dict[int, str] = field(default_factory=dict)
+    named_lists: set[int] = field(default_factory=set)
+    made_by: dict[int, Any] = field(default_factory=dict)
+    unsettled: dict[int, Any] = field(default_factory=dict)
+    generated: dict[int, Any] = field(default_factory=dict)
+    resized: Counter[int] = field(default_factory=Counter)

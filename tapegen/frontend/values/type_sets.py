@@ -27,9 +27,9 @@ _NUMPY = Scalar("float64", python=False)
 
 def kinds_of(cx: Context, expr: Expr) -> Kinds:
     """The types of a value on all paths to it."""
-    if cx.kinds:
-        if isinstance(expr, Var) and expr in cx.kinds:
-            return cx.kinds[expr]
+    if cx.symbols.kinds:
+        if isinstance(expr, Var) and expr in cx.symbols.kinds:
+            return cx.symbols.kinds[expr]
         if isinstance(expr, Call) and isinstance(expr.type, Scalar):
             return _of_call(cx, expr)
     return frozenset((expr.type,))
@@ -45,9 +45,9 @@ def note_kinds(cx: Context, var: Var, exprs: Iterable[Expr]) -> None:
     """Record the type set of a variable, or of the items of a list."""
     if not isinstance(var.type.item if isinstance(var.type, ListOf) else var.type, Scalar):
         return
-    kinds = cx.kinds.get(var, frozenset()).union(*(kinds_of(cx, expr) for expr in exprs))
+    kinds = cx.symbols.kinds.get(var, frozenset()).union(*(kinds_of(cx, expr) for expr in exprs))
     if len(kinds) > 1:
-        cx.kinds[var] = kinds
+        cx.symbols.kinds[var] = kinds
 
 
 def least_kind(cx: Context, expr: Expr) -> Type:
@@ -65,19 +65,23 @@ _ORDER = "buifcmMOSUV"
 
 def narrower_dtype(cx: Context, array: Var) -> str | None:
     """The narrower dtype that an array has on some paths; none where it equals its dtype in the program."""
-    found = (cx.narrower.get(place) for place in (array, *(cx.roots_of(array) or ())))
+    found = (cx.symbols.narrower.get(place) for place in (array, *(cx.symbols.roots_of(array) or ())))
     return next((dtype for dtype in found if dtype is not None), None)
 
 
 def is_mixed(cx: Context, expr: Expr) -> bool:
     """Whether a float64 of NumPy is a Python scalar on some paths."""
-    return bool(cx.kinds) and expr.type == _NUMPY and any(getattr(kind, "python", False) for kind in kinds_of(cx, expr))
+    return (
+        bool(cx.symbols.kinds)
+        and expr.type == _NUMPY
+        and any(getattr(kind, "python", False) for kind in kinds_of(cx, expr))
+    )
 
 
 def _of_call(cx: Context, call: Call) -> Kinds:
     own = frozenset((call.type,))
     if call.func is intrinsics.item and isinstance(call.args[0], Var):
-        return cx.kinds.get(call.args[0], own)
+        return cx.symbols.kinds.get(call.args[0], own)
     given = [kinds_of(cx, arg) for arg in call.args]
     if call.kwargs or all(len(kinds) == 1 for kinds in given) or not _is_arithmetic(call):
         return own

@@ -1,0 +1,75 @@
+"""What a program was lowered under: values that were assumed constant, and the check that they still hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from tapegen.frontend.values.pytree import same_static
+from tapegen.ir.nodes import Var
+
+
+class Guard(NamedTuple):
+    """A value that was assumed constant: the program is valid as long as `getter()` returns it."""
+
+    getter: Callable[[], Any]
+    value: Any
+
+
+def guards_hold(guards: tuple[tuple[Callable[[], Any], Any], ...]) -> bool:
+    """Whether all guarded values are unchanged."""
+    try:
+        for getter, value in guards:
+            found = getter()
+            if found is not value and not same_static(found, value):
+                return False
+    except (NameError, AttributeError, LookupError, TypeError):
+        return False
+    return True
+
+
+@dataclass(eq=False, slots=True)
+class Assumptions:
+    """What the program at hand takes for given, and what it reads from around the function.
+
+    Attributes
+    ----------
+    guards : dict
+        By the place that was read: how to read it again, and the value that was assumed.
+    library : dict
+        Attributes that were read from library modules, by the identity of the module.
+    captured : dict
+        Captured numbers and arrays that are arguments of the program, by path: the variable, and how to read them.
+    shaped : set
+        Of these, the arrays whose shapes must be known.
+    floats : dict
+        Captured floats that were assumed constant, by variable.
+    changing : frozenset
+        Of these, the ones that are arguments, since they have changed.
+    sources : dict
+        The functions whose text the program was made of, in order.
+    read_for : frozenset
+        Functions that are lowered to find the globals that they read.
+    modules : dict
+        Names under which the printed program imports modules.
+    """
+
+    guards: dict[Any, tuple[Callable[[], Any], Any]] = field(default_factory=dict)
+    library: dict[int, tuple[ModuleType, dict[str, Any]]] = field(default_factory=dict)
+    captured: dict[Any, tuple[Var, Callable[[], Any]]] = field(default_factory=dict)
+    shaped: Set[Any] = frozenset()
+    floats: dict[Any, Any] = field(default_factory=dict)
+    changing: frozenset[Any] = frozenset()
+    sources: dict[Any, None] = field(default_factory=dict)
+    read_for: frozenset[Any] = frozenset()
+    modules: dict[str, str] = field(default_factory=dict)
+
+    def update(self, other: Assumptions) -> None:
+        """Assume what another program reads as well; what is assumed already stays."""
+        for key, guard in other.guards.items():
+            self.guards.setdefault(key, guard)
+        for module, found in other.library.values():
+            self.library.setdefault(id(module), (module, {}))[1].update(found)
+        self.sources.update(other.sources)
