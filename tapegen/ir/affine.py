@@ -152,6 +152,11 @@ def is_float64(expr: Expr) -> bool:
     return isinstance(expr.type, Scalar) and expr.type.dtype == "float64"
 
 
+def is_real(expr: Expr) -> bool:
+    """Whether an expression is a floating scalar."""
+    return isinstance(expr.type, Scalar) and expr.type.dtype in ("float64", "float32")
+
+
 def is_int(expr: Expr) -> bool:
     """Whether an expression is a 64-bit integer."""
     type_ = expr.type

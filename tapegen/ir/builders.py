@@ -346,5 +346,10 @@ def simplified(node: Expr) -> Expr:
     return node
 
 
+def is_half(exponent: Any) -> bool:
+    """Whether a power is a root and a few products: an odd number of halves, and few of them."""
+    return isinstance(exponent, float) and abs(exponent) <= 2.5 and exponent % 1.0 == 0.5
+
+
 def _foldable(a: Expr, b: Expr) -> bool:
     return is_floating(a.type) and is_floating(b.type)

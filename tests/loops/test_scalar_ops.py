@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.nests_reader import assert_same, lowered_text
+from tests.nests_reader import assert_same, compiled, lowered_text
 
 pytestmark = pytest.mark.compiled
 
@@ -276,3 +276,68 @@ def test_loop_bounds_and_steps() -> None:
         return s
     """
     assert_same(text, *((vector(4), a, b, c) for a, b in ((0, 7), (5, -3), (2, 2)) for c in (1, 3, -2, 0)))
+
+
+HALVES = """
+def f(x, y, n):
+    total = 0.0
+    for k in range(n):
+        total += (x*x + 0.5)**1.5 + y**-2.5
+    return total
+"""
+
+
+def test_halves_of_odd_integers_are_products_with_a_root() -> None:
+    text = lowered_text(HALVES, 0.5, 0.5, 2)
+    assert "** 1.5" not in text and "**-2.5" not in text and text.count("sqrt") == 2 and "t < 0.0" not in text
+    values = [(x, y) for x in (0.0, -2.0, 0.7, 1e100, 1e104) for y in (0.3, 1e-100, 1e-130, 0.0, -1.0, math.inf)]
+    assert_same(HALVES, (0.5, 0.5, 2), *((x, y, n) for x, y in values for n in (0, 1, 2) if y >= 0 or not n))
+
+
+def test_halves_round_like_powers() -> None:
+    x = np.exp(R.uniform(-100.0, 100.0, 20_000))
+    for exponent in (-2.5, -1.5, -0.5, 0.5, 1.5, 2.5):
+        text = f"def f(x):\n    return x**{exponent}"
+        found, want = compiled(text, (x,))(x), x**exponent
+        assert np.max(np.abs(found - want) / np.spacing(want)) <= 3.0
+
+
+def test_checks_of_what_no_iteration_changes_stand_before_the_loops() -> None:
+    pairs = """
+    def f(x, h, n):
+        total = 0.0
+        for i in range(n):
+            for j in range(i):
+                total += math.sqrt(h + 1.0) * x[j] + 1.0 / h
+        return total
+    """
+    text = lowered_text(pairs, vector(5), 0.5, 5)
+    loop = text.index("for i in range(n)")
+    assert text[:loop].count("raise") == text.count("raise") >= 2
+    # no error where the inner loop makes no iteration
+    assert_same(pairs, (vector(5), 0.5, 5), *((vector(5), h, n) for h in (0.5, 0.0, -2.0) for n in (0, 1, 2, 5)))
+
+
+def test_checks_of_a_branch_stay_in_it() -> None:
+    text = """
+    def f(x, h, n):
+        total = 0.0
+        for i in range(n):
+            if x[i] > 10.0:
+                total += x[i] + 1.0 / h
+        return total
+    """
+    assert_same(text, (vector(5), 0.5, 5), (vector(5), 0.0, 5), (vector(5) + 10.0, 0.0, 5), (vector(5) + 10.0, 0.0, 0))
+
+
+def test_checks_after_a_break_stay_behind_it() -> None:
+    text = """
+    def f(x, h, n):
+        total = 0.0
+        for i in range(n):
+            if x[i] > 10.0:
+                break
+            total += x[i] + 1.0 / h
+        return total
+    """
+    assert_same(text, (vector(5), 0.5, 5), (vector(5), 0.0, 5), (vector(5) + 10.0, 0.0, 5))

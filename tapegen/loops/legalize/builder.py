@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import builtins
+import math
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from tapegen.errors import Span, TapegenError
 from tapegen.ir import intrinsics, traversal
-from tapegen.ir.affine import Affine, is_int
+from tapegen.ir.affine import Affine, is_int, is_real
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Call, Comment, Const, Expr, For, Function, If, Load, Raise, Stmt, Var
 from tapegen.ir.printer import callable_text
 from tapegen.ir.types import BOOL, INT, Array, Scalar, Type
 from tapegen.loops.analysis.alias_pairs import Sharing
 from tapegen.loops.analysis.symbolic_bounds import Extent, Extents, SymbolicBounds, dim, stable
+from tapegen.loops.legalize.math_domains import sign_of
 
 Indices = tuple[Expr, ...]
 
@@ -186,15 +191,31 @@ class LoopBuilder(ABC):
         return var
 
     def bind(self, expr: Expr, base: str = "t") -> Expr:
-        """`expr` itself if it is an atom, else a new variable for it."""
+        """`expr` itself if it is an atom, else a new variable for it, outside the loops in which it is invariant."""
         if isinstance(expr, (Var, Const)):
             return expr
-        var = self.fresh(base, expr.type)
-        self.emit(Assign((var,), expr, self.origin))
+        depth = self._depth(traversal.free_vars(expr)) if _is_arithmetic(expr) else len(self.loops)
+        var = Var(self.names.fresh(base), expr.type)
+        for loop in self.loops[:depth]:
+            loop.assigned.add(var)
+        made = Assign((var,), expr, self.origin)
+        if depth < len(self.loops):
+            self.loops[depth].before.append(made)
+        else:
+            self.emit(made)
         self.optional.add(var)
         if is_int(expr):
             self.facts.define(var, expr)
+        else:
+            self.facts.set_sign(var, sign_of(expr, self.facts.signs))
         return var
+
+    def _depth(self, read: Set[Var]) -> int:
+        """The number of loops that assign some of these variables, or stand around such a loop."""
+        depth = len(self.loops)
+        while depth and self.loops[depth - 1].assigned.isdisjoint(read):
+            depth -= 1
+        return depth
 
     def counters(self, rank: int) -> list[Var]:
         """Loop counters: the same few letters in every loop nest."""
@@ -276,6 +297,15 @@ class LoopBuilder(ABC):
         """`if wrong: raise exception(message)`, unless that has been checked already."""
         if self.facts.has_passed(wrong):
             return
+        read = traversal.free_vars(wrong)
+        if not traversal.loads(wrong) and all(
+            map(is_real, read)
+        ):  # what integers are is known inside after a check there
+            found = self._worst_iteration([], self._depth(read))
+            if found is not None:
+                depth, runs, _ = found
+                self._check_before(depth, [*map(_reached, runs), wrong], exception, message)
+                return
         self.emit(If(wrong, (Raise(exception, (Const(message),), self.origin),), (), self.origin))
 
     def require(self, form: Affine, exception: type[BaseException], message: str) -> None:
@@ -288,15 +318,37 @@ class LoopBuilder(ABC):
         self.facts.assume(form)
 
     def _hoisted(self, form: Affine, exception: type[BaseException], message: str) -> bool:
-        """Hoist a check out of the enclosing loops: the worst iteration is checked.
+        """Hoist a check out of the enclosing loops: the worst iteration is checked."""
+        found = self._worst_iteration([-form - 1], 0)
+        if found is None:
+            return False
+        depth, wrong, guards = found
+        worst = -wrong[0] - 1
+        if self.facts.nonnegative(worst):  # the loop bounds themselves imply it
+            return True
+        self._check_before(depth, [*map(_reached, wrong[1:]), negative(worst)], exception, message)
+        self.facts.assume(worst)
+        for inner in range(max(guards, default=depth - 1) + 1, len(self.loops)):
+            self.loops[inner].lasting.append(worst)
+        return True
 
-        A check may move only to where it is certain that some iteration fails it: besides the form it tests
-        whether the loops run.  All of these must be worst in the same iteration, the first or the last.
+    def _check_before(self, depth: int, tests: list[Expr], exception: type[BaseException], message: str) -> None:
+        """A check before one of the enclosing loops, for an error where all the tests hold."""
+        loop = self.loops[depth]
+        test = tests[0] if len(tests) == 1 else Call(intrinsics.and_, tuple(tests), (), BOOL)
+        if not loop.outside.has_passed(test):
+            loop.before.append(If(test, (Raise(exception, (Const(message),), self.origin),), (), self.origin))
+
+    def _worst_iteration(self, wrong: list[Affine], limit: int) -> tuple[int, list[Affine], list[int]] | None:
+        """The outermost loop before which an error can be detected, and the forms none of which is negative then.
+
+        A check may move only to where it is certain that some iteration fails it: besides its own form it tests
+        whether the loops run.  All of these must be worst in the same iteration, the first or the last.  The third
+        result are the loops that the other forms require to run.  The loops outside `limit` are not left.
         """
         depth: int | None = None
-        wrong = [-form - 1]  # there is an error where none of these is negative
-        guards: list[int] = []  # the loops that the other forms require to run
-        for outer in range(len(self.loops) - 1, -1, -1):
+        guards: list[int] = []
+        for outer in range(len(self.loops) - 1, limit - 1, -1):
             loop = self.loops[outer]
             if self.branches[outer + 1] or loop.leaves or loop.counter is None or not loop.step:
                 break
@@ -308,20 +360,7 @@ class LoopBuilder(ABC):
             if not _follows(loop.outside, wrong, trips):
                 wrong.append(trips - 1)
                 guards.append(outer)
-        if depth is None:
-            return False
-        worst = -wrong[0] - 1
-        if self.facts.nonnegative(worst):  # the loop bounds themselves imply it
-            return True
-        tests = tuple(negative(-each - 1) for each in (*wrong[1:], wrong[0]))
-        test = tests[0] if len(tests) == 1 else Call(intrinsics.and_, tests, (), BOOL)
-        loop = self.loops[depth]
-        if not loop.outside.has_passed(test):
-            loop.before.append(If(test, (Raise(exception, (Const(message),), self.origin),), (), self.origin))
-        self.facts.assume(worst)
-        for inner in range(max(guards, default=depth - 1) + 1, len(self.loops)):
-            self.loops[inner].lasting.append(worst)
-        return True
+        return None if depth is None else (depth, wrong, guards)
 
 
 def _at_worst(loop: Loop, forms: list[Affine]) -> list[Affine] | None:
@@ -347,6 +386,8 @@ def _follows(outside: SymbolicBounds, wrong: list[Affine], trips: Affine) -> boo
     """Whether an error implies that the loop runs, by the facts before it."""
     if outside.nonnegative(trips - 1):
         return True
+    if not wrong:
+        return False
     with outside.supposing(-trips, *wrong[1:]):
         return outside.nonnegative(-wrong[0] - 1)
 
@@ -364,6 +405,11 @@ def spelled(func: Any) -> str:
     return f"{module.replace('numpy', 'np', 1)}.{name}" if module else name
 
 
+def _reached(form: Affine) -> Expr:
+    """`form >= 0`."""
+    return negative(-form - 1)
+
+
 def negative(form: Affine) -> Expr:
     """`form < 0`, with each term on the side where it is positive."""
     plus = Affine(max(form.constant, 0), tuple(t for t in form.terms if t[1] > 0))
@@ -373,6 +419,25 @@ def negative(form: Affine) -> Expr:
     if minus.constant > 0:
         return Call(operator.ge, ((minus - 1).expr, plus.expr), (), BOOL)
     return Call(operator.gt, (minus.expr, plus.expr), (), BOOL)
+
+
+def _is_arithmetic(expr: Expr) -> bool:
+    """Whether an expression is made of numbers by arithmetic that raises no error in compiled code."""
+    if isinstance(expr, (Var, Const)):
+        return not isinstance(expr.type, Array)
+    return (
+        isinstance(expr, Call)
+        and expr.func in _ARITHMETIC
+        and isinstance(expr.type, Scalar)
+        and expr.type.dtype.startswith("float")
+        and all(map(_is_arithmetic, expr.args))
+    )
+
+
+_ARITHMETIC: frozenset[Any] = frozenset(
+    {operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.neg}
+    | {np.sqrt, math.sqrt, np.exp, math.exp, np.log, math.log, builtins.float, builtins.abs}
+)
 
 
 def _vars_of(form: Affine) -> set[Var]:

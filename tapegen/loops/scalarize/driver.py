@@ -33,7 +33,7 @@ import numpy as np
 from tapegen.analysis.memory_access import may_return_argument, written
 from tapegen.errors import Span
 from tapegen.ir import intrinsics, traversal
-from tapegen.ir.affine import Affine, is_int, linear
+from tapegen.ir.affine import Affine, is_int, is_real, linear
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -196,7 +196,7 @@ class Scalarizer(StructuredBuilder):
             self.facts.shift(target, step.constant)
             self.forget_views({target})
         else:
-            sign = sign_of(number, self.facts.signs) if _is_real(target) else ""
+            sign = sign_of(number, self.facts.signs) if is_real(target) else ""
             self.forget([target])
             self.facts.set_sign(target, sign)
         self.emit(Assign((target,), number, self.origin))
@@ -553,10 +553,6 @@ def _may_be_view(value: Expr) -> bool:
     if not isinstance(value, Call) or isinstance(value.func, Routine):
         return False
     return value.func in intrinsics.VIEW_CALLS or may_return_argument(value)
-
-
-def _is_real(var: Var) -> bool:
-    return isinstance(var.type, Scalar) and var.type.dtype in ("float64", "float32")
 
 
 def _is_array(expr: Expr) -> TypeGuard[Var]:

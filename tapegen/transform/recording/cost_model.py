@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.analysis.scopes import Scope
-from tapegen.ir import intrinsics, traversal
+from tapegen.ir import builders, intrinsics, traversal
 from tapegen.ir.nodes import Call, Const, Expr, Load, Routine
 from tapegen.ir.types import Array, Scalar, Type
 
@@ -62,8 +62,10 @@ def work(value: Expr) -> int:
 
 
 def _power(call: Call) -> int:
-    """Work of a power: small whole exponents are products."""
+    """Work of a power: small whole exponents are products, halves of odd integers products with a root."""
     exponent = call.args[1].value if isinstance(call.args[1], Const) else None
+    if isinstance(exponent, float) and builders.is_half(exponent):
+        return _COST[np.sqrt] + math.floor(abs(exponent)) + (_COST[np.divide] if exponent < 0 else 0)
     return abs(exponent) if isinstance(exponent, int) and abs(exponent) <= 4 else _EXPENSIVE
 
 
