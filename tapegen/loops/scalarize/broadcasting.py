@@ -98,7 +98,7 @@ def _agree(w: LoopBuilder, extent: Extent, whole: Extent) -> Factor:
     """Check that an operand broadcasts along an axis; return how its index follows from that of the result."""
     if extent is whole or w.facts.equal(extent.form, whole.form):
         return 1
-    if _same_part(w, extent, whole):
+    if same_part(w, extent, whole):
         return 1
     size, full = w.clamped(extent), w.clamped(whole)
     differs = Call(operator.ne, (size, full), (), BOOL)
@@ -135,7 +135,7 @@ def unless_one(w: LoopBuilder, extent: Extent) -> Expr:
     return known
 
 
-def _same_part(w: LoopBuilder, a: Extent, b: Extent) -> bool:
+def same_part(w: LoopBuilder, a: Extent, b: Extent) -> bool:
     """Whether two sizes are the same function (`n - 2`) of two axis lengths, which are then required to be equal.
 
     That refuses a part that happens to have size 1 where the other one is longer: the only broadcast of NumPy

@@ -13,13 +13,13 @@ import numpy as np
 
 from tapegen.ir import intrinsics
 from tapegen.ir.affine import plus, times
-from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Stmt, Store, Var
+from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Stmt, Store, Tuple, Var
 from tapegen.ir.types import BOOL, INT, Array, Scalar
-from tapegen.loops.analysis.symbolic_bounds import UNIT, Extents
+from tapegen.loops.analysis.symbolic_bounds import UNIT, Extent, Extents
 from tapegen.loops.legalize import scalar_ops
 from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder
 from tapegen.loops.legalize.registry import FILL, LAZY, SCALAR, arguments, handles
-from tapegen.loops.scalarize.broadcasting import fit, scaled, unless_one
+from tapegen.loops.scalarize.broadcasting import fit, same_part, scaled, unless_one
 from tapegen.loops.scalarize.expressions import lazy, product, scalar
 from tapegen.loops.scalarize.index_functions import diagonal
 from tapegen.loops.scalarize.loop_nests import allocate, counters_for, fill, memory_order, nest
@@ -321,10 +321,31 @@ def _trace(w: LoopBuilder, call: Call) -> Expr:
 
 @handles(LAZY, intrinsics.sum_to)
 def _sum_to_lazy(w: LoopBuilder, call: Call) -> ElementRule:
-    x, like = lazy(w, call.args[0]), lazy(w, call.args[1])
-    if x.rank == like.rank and all(w.facts.equal(a.form, b.form) for a, b in zip(x.extents, like.extents, strict=True)):
+    x, like = lazy(w, call.args[0]), _extents_of(w, call.args[1])
+    if x.rank == len(like) and all(_same_size(w, a, b) for a, b in zip(x.extents, like, strict=True)):
         return x
     return w.array(w.materialize(call))
+
+
+def _extents_of(w: LoopBuilder, like: Expr) -> Extents:
+    """The extents of an array that is not read: `np.empty(shape)` is not allocated."""
+    match like:
+        case Call(np.empty, (shape,)):
+            return tuple(_unclamped(w, size) for size in (shape.items if isinstance(shape, Tuple) else (shape,)))
+    return lazy(w, like).extents
+
+
+def _unclamped(w: LoopBuilder, size: Expr) -> Extent:
+    """The extent of a size expression, `n - 2` for `max(n - 2, 0)`."""
+    match size:
+        case Call(builtins.max, (part, Const(0))):
+            return w.extent(part)
+    return w.extent(scalar(w, size))
+
+
+def _same_size(w: LoopBuilder, whole: Extent, part: Extent) -> bool:
+    """Whether the forward sweep broadcast nothing along an axis; where its sizes had to be equal, they are compared."""
+    return not part.is_unit and (w.facts.equal(whole.form, part.form) or same_part(w, part, whole))
 
 
 @handles(SCALAR, intrinsics.sum_to)
@@ -335,28 +356,31 @@ def _sum_to_number(w: LoopBuilder, call: Call) -> Expr:
 
 @handles(FILL, intrinsics.sum_to)
 def _sum_to(w: LoopBuilder, call: Call, target: Var) -> None:
-    x, like = lazy(w, call.args[0]), lazy(w, call.args[1])
+    x, like = lazy(w, call.args[0]), _extents_of(w, call.args[1])
     assert isinstance(target.type, Array)
-    lead = x.rank - like.rank
+    lead = x.rank - len(like)
     factors: list[Expr | int] = []
-    for whole, part in zip(x.extents[lead:], like.extents, strict=True):
+    for whole, part in zip(x.extents[lead:], like, strict=True):
         if part.is_unit:
             factors.append(0)
-        elif w.facts.equal(whole.form, part.form) or w.facts.is_never_one(part.form):
+        elif _same_size(w, whole, part) or w.facts.is_never_one(part.form):
             factors.append(1)
         else:
             factors.append(unless_one(w, part))
     if all(factor in (0, 1) for factor in factors):
         axes = (*range(lead), *(lead + k for k, factor in enumerate(factors) if factor == 0))
-        if lead and like.rank != x.rank:
+        if lead:
             kept = tuple(k for k in range(x.rank) if k not in axes)
-            if len(kept) == like.rank:
+            if len(kept) == len(like):
                 reduce_axes(w, SUM, x, axes, False, target)
                 return
+        elif not axes:
+            w.fill_new(target, x)
+            return
         elif not lead:
             reduce_axes(w, SUM, x, axes, True, target)
             return
-    allocate(w, target, like.extents, np.zeros)
+    allocate(w, target, like, np.zeros)
     index = counters_for(w, x.extents)
     with w.block() as body:
         where = tuple(scaled(i, factor) for i, factor in zip(index[lead:], factors, strict=True))

@@ -82,7 +82,7 @@ class DeadArrayShapes:
             if symbol in self.extents.cuts and terms == ((symbol, 1),) and constant == 0:
                 return _cut(*(self._extent(part, owner) for part in self.extents.cuts[symbol]))
             source = next((v for v in self.scopes.owner if v.name == name), None)
-            if source is None or kind not in ("param", "int") or coefficient < 0 or constant < 0:
+            if source is None or kind not in ("param", "int") or coefficient < 0:
                 return None
             if kind == "param":
                 term: Expr = Call(intrinsics.dim, (source, Const(axis)), (), Scalar("int64"))
@@ -95,7 +95,7 @@ class DeadArrayShapes:
             if coefficient != 1:
                 term = Call(operator.mul, (Const(coefficient), term), (), Scalar("int64"))
             total = builders.int_add(term, total) if isinstance(total, Const) else builders.int_add(total, term)
-        return total
+        return total if constant >= 0 else Call(max, (total, Const(0)), (), Scalar("int64"))
 
     def _kept_extent(self, var: Var, owner: Scope, axis: int) -> Expr:
         kept = Var(self.names.fresh(f"{var.name}_n{axis}"), Scalar("int64"))
