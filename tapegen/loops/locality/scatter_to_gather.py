@@ -87,7 +87,7 @@ def _gathered(items: list[BlockItem], memory: AliasSets, known: FlowFacts) -> li
     """The same statements, with each run of scattered additions as one gathering loop nest."""
     if all(item.nest is None for item in items):
         return items
-    items = _together(_substituted(items, memory), memory)
+    items = _together(_substituted(items, memory, known), memory)
     if sum(item.nest is not None and _scatter(item.nest) is not None for item in items) < 2:
         return items
     known = FlowFacts(known)
@@ -182,18 +182,22 @@ def _is_multiple(value: Expr, counters: tuple[Var, ...], sums: bool = False) -> 
 # ---- multiples of arrays ---------------------------------------------------------------------------------------------
 
 
-def _substituted(items: list[BlockItem], memory: AliasSets) -> list[BlockItem]:
+def _substituted(items: list[BlockItem], memory: AliasSets, known: FlowFacts) -> list[BlockItem]:
     """Eliminate arrays that are a constant multiple of another and are only added to others."""
+    here = FlowFacts(known)
     for item in items:
         match item.nest.body if item.nest is not None else ():
             case (Store(array, index, value, False),) if item.nest is not None and index == item.nest.counters:
-                if _is_multiple(value, item.nest.counters) and (rest := _inlined(items, item, array, value, memory)):
-                    return _substituted(rest, memory)
+                if _is_multiple(value, item.nest.counters):
+                    rest = _inlined(items, item, array, value, memory, here)
+                    if rest is not None:
+                        return _substituted(rest, memory, known)
+        here.learn(item.stmt)
     return items
 
 
 def _inlined(
-    items: list[BlockItem], made: BlockItem, array: Var, value: Expr, memory: AliasSets
+    items: list[BlockItem], made: BlockItem, array: Var, value: Expr, memory: AliasSets, known: FlowFacts
 ) -> list[BlockItem] | None:
     """The items with a value for the elements of an array, or None if that changes anything."""
     assert made.nest is not None
@@ -209,7 +213,7 @@ def _inlined(
         used = 0 if nest is None else sum(access.array == array for access in nest.accesses)
         if item is made or item.stmt is new:
             continue
-        if k > start and used and nest is not None and _sizes(nest) == _sizes(made.nest):
+        if k > start and used and nest is not None and _same_sizes(nest, made.nest, known):
             scatter = _scatter(nest)
             if scatter is None or scatter.source != array or scatter.target == source:
                 return None  # what is added to the source itself has been read before
