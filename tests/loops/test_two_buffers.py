@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -86,3 +87,42 @@ def test_other_sizes_raise_what_numpy_raises() -> None:
         ours = tg.differentiable(smoothed, wrt=(0, 1), backend="numba", cache=False)
         with pytest.raises(ValueError, match="could not broadcast"):
             ours.value_and_grad(R.random(7), R.random(6), 1)
+
+
+def test_factors_of_one_element_are_added_in_the_backward_sweep() -> None:
+    def curvature(u: Any, v: Any) -> Any:
+        w = v.copy()
+        w[1:-1, 1:-1] = 0.5 * (u[2:, 1:-1] - 2.0 * u[1:-1, 1:-1] + u[:-2, 1:-1]) + 0.5 * (
+            u[1:-1, 2:] - 2.0 * u[1:-1, 1:-1] + u[1:-1, :-2]
+        )
+        return np.sum(w * w)
+
+    args = R.random((5, 4)), R.random((5, 4))
+    text = str(tg.differentiable(curvature, wrt=(0, 1)).inspect(*args).compiled)
+    assert len(re.findall(r"- 2\.0 \* \w+\[i \+ 1, j \+ 1\]\n", text)) == 1
+    with uncompiled():
+        ours = tg.differentiable(curvature, wrt=(0, 1), backend="numba", cache=False).value_and_grad(*args)
+    plain = tg.differentiable(curvature, wrt=(0, 1), backend="python").value_and_grad(*args)
+    for part, right in zip(ours[1], plain[1], strict=True):
+        np.testing.assert_allclose(part, right, rtol=1e-13, atol=1e-15)
+
+
+def test_the_primal_adds_in_its_own_order() -> None:
+    def assembled(x: Any) -> Any:
+        t = np.empty(x.shape[0])
+        y = np.full(x.shape[0] + 2, 0.1)
+        for i in range(x.shape[0]):
+            t[i] = x[i] * x[i]
+        for i in range(x.shape[0]):
+            y[i] += t[i]
+        for i in range(x.shape[0]):
+            y[i + 2] += t[i]
+        return y
+
+    x = R.random(50)
+    text = str(tg.differentiable(assembled).inspect(x).compiled)
+    assert "t[i + 2] + t[i]" in text or "t[i_1 + 2] + t[i_1]" in text
+    with uncompiled():
+        np.testing.assert_array_equal(
+            tg.differentiable(assembled, backend="numba", cache=False).vjp(x)[0], assembled(x)
+        )

@@ -75,6 +75,7 @@ class BlockPass(ABC):
         self.memory = alias_sets(function)
         self.known = FlowFacts()
         self.hoisted: list[Stmt] = []  # statements that the last visited loop hoists into the block around it
+        self.backward = function.backward  # whether the visited block belongs to the backward sweep
 
     @abstractmethod
     def arrange(self, items: list[BlockItem]) -> list[BlockItem]:
@@ -108,7 +109,9 @@ class BlockPass(ABC):
             if item.nest is not None:
                 self.place(out, item)
             else:
+                outer, self.backward = self.backward, self.backward or item.backward
                 stmt = self._inside(item.stmt)
+                self.backward = outer
                 out += [BlockItem(each, backward=item.backward) for each in self.hoisted]
                 self.hoisted = []
                 out.append(BlockItem(stmt, item.comments, backward=item.backward))

@@ -5,7 +5,7 @@ all of memory.  With a margin of zeros around the source array, every element of
 in one loop nest, whose stores never alias.  Legal where the source is allocated here, its elements are accessed only at
 the counters of the loops, and the additions are linear in it.
 
-Before::
+Before, in a backward sweep::
 
     def f(y_bar: "f8[:]", u_bar: "f8[:]", n: "i8"):
         t_bar = np.empty(n)
@@ -31,6 +31,7 @@ After::
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -47,6 +48,7 @@ from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds, dim
 from tapegen.loops.locality.block_items import BlockItem, BlockPass
 
+_TINY = 1e-100  # a smaller factor may be a product that has lost its digits, or what cancellation left
 _LOOK_BACK = 24  # the number of statements that an addition may be moved across
 
 
@@ -64,7 +66,7 @@ class _Gathering(BlockPass):
         self.memory = AliasSets(function)  # it is told of margins, and of uses that disappear
 
     def arrange(self, items: list[BlockItem]) -> list[BlockItem]:
-        return _gathered(items, self.memory, self.known)
+        return _gathered(items, self.memory, self.known, self.backward)
 
     def hoists(self, body: Block, loop: For | While) -> list[Stmt]:
         """New arrays with margins of zeros, and those that are created with them, if they serve all iterations."""
@@ -83,7 +85,7 @@ class _Scatter:
     counters: tuple[Var, ...]
 
 
-def _gathered(items: list[BlockItem], memory: AliasSets, known: FlowFacts) -> list[BlockItem]:
+def _gathered(items: list[BlockItem], memory: AliasSets, known: FlowFacts, backward: bool) -> list[BlockItem]:
     """The same statements, with each run of scattered additions as one gathering loop nest."""
     if all(item.nest is None for item in items):
         return items
@@ -94,7 +96,9 @@ def _gathered(items: list[BlockItem], memory: AliasSets, known: FlowFacts) -> li
     start = 0
     while start < len(items):
         run = _run_at(items, start, known)
-        done = _with_margin(items, start, run, memory, known) if len({each.shift for each in run}) > 1 else None
+        shifts = {each.shift for each in run}
+        any_order = backward or items[start].backward
+        done = _with_margin(items, start, run, memory, known, any_order) if len(shifts) > 1 else None
         items = done or items
         known.learn(items[start].stmt)
         start += 1 if done else max(1, len(run))
@@ -243,7 +247,7 @@ def _replaced(stmt: Stmt, array: Var, element: Expr) -> Stmt:
 
 
 def _with_margin(
-    items: list[BlockItem], start: int, run: list[_Scatter], memory: AliasSets, known: FlowFacts
+    items: list[BlockItem], start: int, run: list[_Scatter], memory: AliasSets, known: FlowFacts, any_order: bool
 ) -> list[BlockItem] | None:
     """The items with the source array inside a margin of zeros, and one loop nest in place of the run."""
     first = items[start].nest
@@ -262,7 +266,7 @@ def _with_margin(
         elif start <= k < start + len(run):
             if k < start + len(run) - 1:
                 continue
-            stmt = _gathering(first, run, low, margin, known.facts)
+            stmt = _gathering(first, run, low, margin, known.facts, any_order)
             comments = [comment for each in items[start : k + 1] for comment in each.comments]
             item = replace(item, stmt=stmt, comments=comments, nest=nest_of(stmt))
         elif item.nest is not None and any(access.array == source for access in item.nest.accesses):
@@ -319,20 +323,64 @@ def _shifted(stmt: Stmt, source: Var, by: Sequence[int]) -> Stmt:
     return replace(stmt, index=moved(stmt.index)) if isinstance(stmt, Store) and stmt.array == source else stmt
 
 
-def _gathering(first: LoopNest, run: list[_Scatter], low: list[int], margin: list[int], facts: SymbolicBounds) -> Stmt:
-    """One loop nest over all elements that any of the additions reaches."""
-    total: Expr | None = None
+def _added(a: Expr, b: Expr) -> Expr:
+    return Call(operator.add, (a, b), (), b.type)
+
+
+def _combined(terms: list[Expr]) -> Expr:
+    """The sum of multiples of elements, each of which is read once."""
+    factors: dict[Expr, float] = {}
+    for term in terms:
+        _collect(term, 1.0, factors)
+    if not all(np.isfinite(factor) and abs(factor) > _TINY for factor in factors.values()):
+        return functools.reduce(_added, terms)
+    ordered = sorted(factors.items(), key=lambda item: item[1] < 0.0)  # a sum does not begin with a negative one
+    (element, factor), *others = ordered
+    total = _multiple(element, factor)
+    for element, factor in others:
+        func = operator.sub if factor < 0.0 else operator.add
+        total = Call(func, (total, _multiple(element, abs(factor))), (), element.type)
+    return total
+
+
+def _multiple(element: Expr, factor: float) -> Expr:
+    return element if factor == 1.0 else Call(operator.mul, (Const(factor), element), (), element.type)
+
+
+def _collect(value: Expr, factor: float, factors: dict[Expr, float]) -> None:
+    """Add the factors of the elements in a value (see `_is_multiple`)."""
+    match value:
+        case Load():
+            factors[value] = factors.get(value, 0.0) + float(factor)
+        case Call(operator.mul, (Const(float() as own), other)) | Call(operator.mul, (other, Const(float() as own))):
+            _collect(other, factor * own, factors)
+        case Call(operator.neg, (other,)):
+            _collect(other, -factor, factors)
+        case Call(operator.add | operator.sub, (a, b)):
+            _collect(a, factor, factors)
+            _collect(b, factor if value.func is operator.add else -factor, factors)
+
+
+def _gathering(
+    first: LoopNest, run: list[_Scatter], low: list[int], margin: list[int], facts: SymbolicBounds, any_order: bool
+) -> Stmt:
+    """One loop nest over all elements that any of the additions reaches; the primal adds in its own order."""
     store = first.body[0]
     assert isinstance(store, Store) and isinstance(run[0].target.type, Array)
+    terms: list[Expr] = []
     for scatter in run:
         by = [width + at - shift for width, at, shift in zip(margin, low, scatter.shift, strict=True)]
         value = traversal.substitute(scatter.value, dict(zip(scatter.counters, first.counters, strict=True)))
         given = _shifted(Assign((), value), scatter.source, by)
         assert isinstance(given, Assign)
-        total = given.value if total is None else Call(operator.add, (total, given.value), (), given.value.type)
-    assert total is not None
+        terms.append(given.value)
     index = tuple(plus(counter, at) for counter, at in zip(first.counters, low, strict=True))
-    body: tuple[Stmt, ...] = (replace(store, index=index, value=total),)
+    if any_order:
+        store = replace(store, index=index, value=_combined(terms))
+    else:
+        place: Expr = Load(store.array, index, terms[0].type)
+        store = replace(store, index=index, value=functools.reduce(_added, terms, place), accumulate=False)
+    body: tuple[Stmt, ...] = (store,)
     for loop, width in zip(reversed(first.loops), reversed(margin), strict=True):
         body = (replace(loop, stop=plus(loop.stop, width), body=body),)
     (nest,) = body
