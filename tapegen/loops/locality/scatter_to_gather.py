@@ -46,9 +46,11 @@ from tapegen.ir.types import BOOL, Array
 from tapegen.loops.analysis.dependence import AliasSets, LoopNest, independent, nest_of
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds, dim
+from tapegen.loops.legalize import scalar_ops
 from tapegen.loops.locality.block_items import BlockItem, BlockPass
 
-_TINY = 1e-100  # a smaller factor may be a product that has lost its digits, or what cancellation left
+_LARGE = 1e30  # of a factor: products of several stay finite, of single precision too
+_TINY = 1e-30  # a smaller factor may be a product that has lost its digits, or what cancellation left
 _LOOK_BACK = 24  # the number of statements that an addition may be moved across
 
 
@@ -172,15 +174,24 @@ def _is_multiple(value: Expr, counters: tuple[Var, ...], sums: bool = False) -> 
     match value:
         case Load(_, index):
             return index == counters
-        case Call(operator.mul, (Const(float() as factor), other)) | Call(
-            operator.mul, (other, Const(float() as factor))
-        ):
-            return bool(np.isfinite(factor)) and _is_multiple(other, counters, sums)
+        case Call(operator.mul, (a, b)):
+            factor, other = (_constant(a), b) if _constant(a) is not None else (_constant(b), a)
+            return factor is not None and abs(factor) < _LARGE and _is_multiple(other, counters, sums)
         case Call(operator.neg, (other,)):
             return _is_multiple(other, counters, sums)
         case Call(operator.add | operator.sub, (a, b)) if sums:
             return _is_multiple(a, counters, sums) and _is_multiple(b, counters, sums)
     return False
+
+
+def _constant(expr: Expr) -> float | None:
+    """The value of a floating constant of either precision."""
+    match expr:
+        case Const(float() as value):
+            return value
+        case Call(np.float32, (Const(float() as value),)):
+            return value
+    return None
 
 
 # ---- multiples of arrays ---------------------------------------------------------------------------------------------
@@ -332,7 +343,7 @@ def _combined(terms: list[Expr]) -> Expr:
     factors: dict[Expr, float] = {}
     for term in terms:
         _collect(term, 1.0, factors)
-    if not all(np.isfinite(factor) and abs(factor) > _TINY for factor in factors.values()):
+    if not all(_TINY < abs(factor) < _LARGE for factor in factors.values()):
         return functools.reduce(_added, terms)
     ordered = sorted(factors.items(), key=lambda item: item[1] < 0.0)  # a sum does not begin with a negative one
     (element, factor), *others = ordered
@@ -344,7 +355,11 @@ def _combined(terms: list[Expr]) -> Expr:
 
 
 def _multiple(element: Expr, factor: float) -> Expr:
-    return element if factor == 1.0 else Call(operator.mul, (Const(factor), element), (), element.type)
+    if factor == 1.0:
+        return element
+    return Call(
+        operator.mul, (scalar_ops.convert(Const(factor), scalar_ops.dtype_of(element)), element), (), element.type
+    )
 
 
 def _collect(value: Expr, factor: float, factors: dict[Expr, float]) -> None:
@@ -352,7 +367,9 @@ def _collect(value: Expr, factor: float, factors: dict[Expr, float]) -> None:
     match value:
         case Load():
             factors[value] = factors.get(value, 0.0) + float(factor)
-        case Call(operator.mul, (Const(float() as own), other)) | Call(operator.mul, (other, Const(float() as own))):
+        case Call(operator.mul, (a, b)):
+            own, other = (_constant(a), b) if _constant(a) is not None else (_constant(b), a)
+            assert own is not None
             _collect(other, factor * own, factors)
         case Call(operator.neg, (other,)):
             _collect(other, -factor, factors)

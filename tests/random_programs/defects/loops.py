@@ -174,7 +174,7 @@ GATHERED = likely(
         "an infinite factor meets a margin of zeros",
         scatter_to_gather,
         "_is_multiple",
-        ("bool(np.isfinite(factor)) and ", ""),
+        (" and abs(factor) < _LARGE", ""),
     ),
     edit(
         "a margin is as wide as the largest shift",
