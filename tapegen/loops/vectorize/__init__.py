@@ -2,6 +2,7 @@
 
 * `height_reduction` - recurrence height reduction
 * `loop_reversal` - loops that count up
+* `shifted_gather` - additions to neighbouring elements as a loop over the elements
 * `loop_distribution` - additions that no iteration waits for, in loops of their own
 * `vector_calls` - vector variants of elementary functions, with loop versioning
 * `modulo_reduction` - strength reduction of modulo

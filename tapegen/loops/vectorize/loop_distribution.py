@@ -28,6 +28,31 @@ After::
         for l_1 in range(n):
             x_bar[l_1] -= t_bar_row[l_1]
         return s_bar
+
+Additions to neighbouring elements, of which no iteration waits for another one, are gathered (`shifted_gather`).
+
+Before, in a backward sweep::
+
+    def f(k: "f8[:]", x_bar: "f8[:]", s: "f8", n: "i8"):
+        for i in range(n, 0, -1):
+            t_bar = s * k[i]
+            x_bar[i] += t_bar
+            x_bar[i - 1] += -t_bar
+        return x_bar
+
+After::
+
+    def f(k, x_bar, s, n):
+        if n >= 1:
+            x_bar[n] += s * k[n]
+            x_bar[0] -= s * k[1]
+            for l in range(n - 1):
+                x_bar[l + 1] += s * k[l + 1] - s * k[l + 2]
+        else:
+            for i in range(n, 0, -1):
+                x_bar[i] += s * k[i]
+                x_bar[i - 1] -= s * k[i]
+        return x_bar
 """
 
 from __future__ import annotations
@@ -61,6 +86,8 @@ from tapegen.loops.analysis.dependence import Access, LoopNest, in_loops
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.iteration_order import Conflicts, IterationOrderPass
 from tapegen.loops.analysis.trip_counts import constant_trip_count
+from tapegen.loops.vectorize.loop_reversal import reversed_loop
+from tapegen.loops.vectorize.shifted_gather import gathered
 
 _FEW = 3  # scalars of each iteration that are expanded for the other loops
 
@@ -78,10 +105,36 @@ def distribute_loops(function: Function) -> Function:
 class _Distribution(IterationOrderPass):
     def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
         """The loop, and the loops that are split off."""
-        additions = _additions(nest, self.memory.group)
-        if nest.checks or len(additions) < 2 or self.order(nest) != "carried":
+        if nest.checks or sum(isinstance(stmt, Store) and stmt.accumulate for stmt in nest.body) < 2:
             return [nest.stmt]
-        return _parted(nest, additions, self.conflicts(nest), self.deciding, self.names) or [nest.stmt]
+        if self.order(nest) != "carried":
+            return [nest.stmt]
+        return self.gathered(nest) or self.parted(nest) or [nest.stmt]
+
+    def gathered(self, nest: LoopNest) -> list[Stmt]:
+        """Loops over the elements that several iterations add to, and what is left of the loop."""
+        conflicts = self.conflicts(nest)
+
+        def apart(stores: list[Store]) -> list[Store]:
+            return [
+                each for each in _leaving(nest, stores, conflicts) if conflicts.group(each.array) not in self.deciding
+            ]
+
+        found = gathered(nest, apart, self.memory.group, self.leaving, self.names)
+        if found is None:
+            return []
+        loops, left = found
+        if not left:
+            return loops
+        rest = nest.with_body(left)
+        return [*loops, reversed_loop(rest.stmt) if self.order(rest) == "reversible" else rest.stmt]
+
+    def parted(self, nest: LoopNest) -> list[Stmt]:
+        """The loop, and loops for what leaves it with rows of scalars."""
+        additions = _additions(nest, self.memory.group)
+        if len(additions) < 2:
+            return []
+        return _parted(nest, additions, self.conflicts(nest), self.deciding, self.names)
 
 
 def _parted(

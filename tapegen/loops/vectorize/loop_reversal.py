@@ -42,8 +42,9 @@ def reverse_loops(function: Function) -> Function:
 class _Reversal(IterationOrderPass):
     def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
         """The loop, counting up if that is legal."""
-        return [_reversed(nest.stmt) if self.order(nest) == "reversible" else nest.stmt]
+        return [reversed_loop(nest.stmt) if self.order(nest) == "reversible" else nest.stmt]
 
 
-def _reversed(loop: For) -> For:
+def reversed_loop(loop: For) -> For:
+    """The iterations of a loop that counts down, counted up."""
     return replace(loop, start=plus(loop.stop, 1), stop=plus(loop.start, 1), step=Const(1))
