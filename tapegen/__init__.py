@@ -1,9 +1,10 @@
 """tapegen: gradients of ordinary Python functions as readable, compiled Python."""
 
-from tapegen import aot, plot
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from tapegen.api import Differentiable, DifferentiableWithAux, differentiable, grad, jvp, value_and_grad, vjp
 from tapegen.backend.numba.workspaces import clear_workspaces
-from tapegen.batching import Batch, batch
 from tapegen.errors import (
     AliasError,
     BadArgument,
@@ -23,29 +24,32 @@ from tapegen.errors import (
 )
 from tapegen.higher_order import hessian, hvp, jacobian, linearize
 from tapegen.pipeline.debug_nans import debug_nans
-from tapegen.pipeline.debug_passes import debug
 from tapegen.rules.gradient_modifiers import clip_gradient, print_gradient, scale_gradient, stop_gradient
 from tapegen.rules.registry import expands, inactive, linear, partials, pullback
 from tapegen.settings import config
-from tapegen.tape import (
-    ForwardAccumulator,
-    GradientTape,
-    Tensor,
-    UnconnectedGradients,
-    Variable,
-    cast,
-    clip_by_global_norm,
-    clip_by_norm,
-    clip_by_value,
-    constant,
-    convert_to_tensor,
-    custom_gradient,
-    global_norm,
-    grad_pass_through,
-    identity,
-    recompute_grad,
-)
-from tapegen.testing import check_grads, check_rule
+
+if TYPE_CHECKING:
+    from tapegen import aot, plot
+    from tapegen.batching import Batch, batch
+    from tapegen.pipeline.debug_passes import debug
+    from tapegen.tape import (
+        ForwardAccumulator,
+        GradientTape,
+        Tensor,
+        UnconnectedGradients,
+        Variable,
+        cast,
+        clip_by_global_norm,
+        clip_by_norm,
+        clip_by_value,
+        constant,
+        convert_to_tensor,
+        global_norm,
+        identity,
+    )
+    from tapegen.tape.custom_gradient import custom_gradient, grad_pass_through, recompute_grad
+    from tapegen.testing.check_grads import check_grads
+    from tapegen.testing.check_rules import check_rule
 
 __all__ = [
     "AliasError",
@@ -110,3 +114,43 @@ __all__ = [
     "value_and_grad",
     "vjp",
 ]
+
+_LATER = {
+    "tapegen.batching": ("Batch", "batch"),
+    "tapegen.tape": (
+        "ForwardAccumulator",
+        "GradientTape",
+        "Tensor",
+        "UnconnectedGradients",
+        "Variable",
+        "cast",
+        "clip_by_global_norm",
+        "clip_by_norm",
+        "clip_by_value",
+        "constant",
+        "convert_to_tensor",
+        "custom_gradient",
+        "global_norm",
+        "grad_pass_through",
+        "identity",
+        "recompute_grad",
+    ),
+    "tapegen.pipeline.debug_passes": ("debug",),
+    "tapegen.testing": ("check_grads", "check_rule"),
+    "tapegen.aot": (),
+    "tapegen.plot": (),
+}
+"""Modules that derivatives do not need, imported when one of their names is first used: the import takes less time."""
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _LATER.items():
+        if name in names:
+            return globals().setdefault(name, getattr(import_module(module), name))
+        if module == f"{__name__}.{name}":
+            return import_module(module)  # which sets the attribute
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -194,6 +194,23 @@ class BuildError(TapegenError, RuntimeError):
     """Building or loading compiled code failed."""
 
 
+class NoCompiledForm(TapegenError):
+    """A call that numba does not support and that is not lowered to loops.
+
+    Parameters
+    ----------
+    call : str
+        The name of the call.
+    origin : Span or None
+        Its location in the user's source.
+    """
+
+    def __init__(self, call: str, origin: Span | None) -> None:
+        super().__init__(f"{call} has no compiled form here.", span=origin)
+        self.call = call
+        self.origin = origin
+
+
 class InternalError(TapegenError, RuntimeError):
     """A fault of tapegen itself, not of the user's program.
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import grimp
 import pytest
+
+import tapegen as tg
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "tapegen"
@@ -100,3 +104,18 @@ def test_the_page_shows_the_layers_that_are_checked() -> None:
 
 def test_the_page_is_short() -> None:
     assert len(PAGE.split()) <= MOST_WORDS
+
+
+def test_the_import_takes_the_modules_that_every_program_needs() -> None:
+    """The passes, which a stored program does not need, and other interfaces are imported where they are used."""
+    text = "import sys, tapegen; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split()
+    later = ("aot", "batching", "export", "loops", "pipeline.compile", "plot", "tape", "testing", "transform.autodiff")
+    assert [name for name in loaded if name.startswith(tuple(f"tapegen.{part}" for part in later))] == []
+    assert not {"scipy.linalg", "numpy.ma", "matplotlib"}.intersection(loaded)
+
+
+def test_names_that_are_imported_later_are_there() -> None:
+    assert set(tg.__all__) <= set(dir(tg))
+    assert [name for name in tg.__all__ if not hasattr(tg, name)] == []
+    assert not hasattr(tg, "no_such_name")

@@ -29,7 +29,6 @@ from tapegen.frontend.source.pickling import Texts, keep_texts, texts_of
 from tapegen.ir.keywords import AllKeywords, Keywords, refuse_keywords
 from tapegen.ir.protocols import marks, recorder_of
 from tapegen.pipeline.debug_nans import watching
-from tapegen.pipeline.inspection import Inspection
 from tapegen.pipeline.nested import PIPELINE
 from tapegen.pipeline.options import Options, Wrt, as_wrt
 from tapegen.pipeline.program import Form, Program
@@ -39,6 +38,9 @@ from tapegen.runtime.inline_cache import InlineCache
 from tapegen.runtime.njit import native
 from tapegen.runtime.specialization import SpecializationCache
 from tapegen.runtime.tracebacks import hide_frames, hides_frames
+
+if TYPE_CHECKING:
+    from tapegen.pipeline.inspection import Inspection
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")

@@ -21,14 +21,14 @@ import numpy as np
 from tapegen.api import Differentiable, differentiable, grad
 from tapegen.backend.numba.build import decorator_text
 from tapegen.backend.printer.module import emit
-from tapegen.errors import BadArgument, BuildError, printable
+from tapegen.errors import BadArgument, BuildError, NoCompiledForm, printable
 from tapegen.frontend.source.callables import first_result
 from tapegen.frontend.values.pytree import StaticValue, Struct, abstract_of, children_of
 from tapegen.ir import intrinsics
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, If, Raise, Routine, Stmt, Var
 from tapegen.ir.recursion_limit import deep
 from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar, Type, is_floating
-from tapegen.loops.pipeline import NoCompiledForm, lower_to_loops
+from tapegen.loops.pipeline import lower_to_loops
 from tapegen.pipeline.options import Options, Wrt
 from tapegen.pipeline.program import Program
 from tapegen.runtime.specialization import SpecializationCache

@@ -6,6 +6,7 @@ Each one computes what the syntax computes (without short-circuit), so IR can be
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import logging
 import warnings
@@ -200,8 +201,12 @@ DRAWS: frozenset[Any] = frozenset(
 )
 """Their methods: the first argument of a Call is the generator."""
 
-PARAMETERS: dict[Any, tuple[str, ...]] = {draw: tuple(inspect.signature(draw).parameters) for draw in DRAWS}
-"""Parameter names of these methods."""
+
+@functools.cache
+def parameters_of(draw: Any) -> tuple[str, ...]:
+    """Parameter names of one of these methods."""
+    return tuple(inspect.signature(draw).parameters)
+
 
 BIT_GENERATORS: tuple[type, ...] = (
     *(np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64),
@@ -240,7 +245,7 @@ def is_draw(func: Any) -> bool:
 
 def drawn_size(args: Sequence[Any], kwargs: Sequence[tuple[str, Any]], draw: Any) -> Any:
     """The argument of a draw that gives its shape; None if there is none."""
-    return (dict(zip(PARAMETERS[draw], args, strict=False)) | dict(kwargs)).get("size")
+    return (dict(zip(parameters_of(draw), args, strict=False)) | dict(kwargs)).get("size")
 
 
 VIEW_CALLS = frozenset(

@@ -19,7 +19,6 @@ from collections.abc import Callable
 from tapegen.ir.nodes import Function
 from tapegen.ir.passes import Pass, run_passes
 from tapegen.loops.legalize import complex_ops, registry  # noqa: F401  (they fill the tables)
-from tapegen.loops.legalize.builder import NoCompiledForm
 from tapegen.loops.legalize.overflow_checks import insert_overflow_checks
 from tapegen.loops.legalize.scalar_ops import COMPLEX, OPERATIONS, from_library
 from tapegen.loops.library import fft, lapack, native_calls, random  # noqa: F401  (they fill the tables)
@@ -51,7 +50,7 @@ from tapegen.loops.vectorize.unroll_and_jam import unroll_and_jam_dots
 from tapegen.loops.vectorize.vector_calls import vectorize_math
 from tapegen.rules.external_functions import matrices, numbers
 
-__all__ = ["PASSES", "NoCompiledForm", "lower_to_loops"]
+__all__ = ["PASSES", "lower_to_loops"]
 
 PASSES: tuple[Pass[Function], ...] = (
     Pass("insert_bailouts", insert_bailouts, "messages that need Python: it runs instead", False, ("bailouts",)),

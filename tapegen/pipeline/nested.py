@@ -21,8 +21,6 @@ from tapegen.ir.names import BACKWARD, NameSupply
 from tapegen.ir.nodes import Call, Comment, Effect, Function, Return, Stmt, Var
 from tapegen.ir.protocols import Kind, Mode, marks
 from tapegen.ir.types import Array, RandomGenerator, Scalar, Type, is_complex
-from tapegen.pipeline import compile
-from tapegen.pipeline.batch_loops import batch_loop
 from tapegen.rules import implicit
 from tapegen.rules.registry import rule_of
 
@@ -48,17 +46,23 @@ class _Pipeline:
         self._texts: OrderedDict[object, FunctionType] = OrderedDict()
 
     def primal(self, function: Function, modules: Mapping[str, str]) -> FunctionType:
+        from tapegen.pipeline import compile
+
         return self._built(compile.primal(function, frozenset()), modules)
 
     def reverse(
         self, function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...], modules: Mapping[str, str]
     ) -> FunctionType:
+        from tapegen.pipeline import compile
+
         joint = compile.derive_reverse(function, wrt, active, frozenset(), differentiated_again=True).joint
         return self._built(replace(joint, body=tuple(map(_told, joint.body))), modules)
 
     def forward(
         self, function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...], modules: Mapping[str, str]
     ) -> FunctionType:
+        from tapegen.pipeline import compile
+
         return self._built(
             compile.derive_forward(function, wrt, active, frozenset(), differentiated_again=True), modules
         )
@@ -74,6 +78,8 @@ class _Pipeline:
         holomorphic: bool,
         kept: Sequence[int] = (),
     ) -> FunctionType:
+        from tapegen.pipeline import compile
+
         refuse_unseeded(function)
         last = function.body[-1]
         assert isinstance(last, Return)
@@ -102,9 +108,13 @@ class _Pipeline:
         return self._driver(_Driver(function, wrt, active, several).text(mode, kept), [primal, *derived])
 
     def batch(self, function: Function, axes: Sequence[int | None], modules: Mapping[str, str]) -> FunctionType:
+        from tapegen.pipeline.batch_loops import batch_loop
+
         return self._driver(batch_loop(function, axes), [self.primal(function, modules)])
 
     def _built(self, function: Function, modules: Mapping[str, str]) -> FunctionType:
+        from tapegen.pipeline import compile
+
         routines = compile.routines(function, frozenset())
         source = emit(function, modules=modules, routines=routines, marks=True)
         key = (source.text, tuple((name, id(value)) for name, value in source.namespace.items()))

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from types import FunctionType
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numba.core.errors import NumbaError
@@ -44,6 +44,7 @@ from tapegen.errors import (
     CacheWarning,
     CompileLimit,
     InternalError,
+    NoCompiledForm,
     NotFinite,
     PerformanceWarning,
     Span,
@@ -74,15 +75,16 @@ from tapegen.ir.passes import disabled_passes, without_passes
 from tapegen.ir.progress_bars import PROGRESS
 from tapegen.ir.recursion_limit import deep
 from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
-from tapegen.loops.pipeline import NoCompiledForm, lower_to_loops
-from tapegen.pipeline import compile
 from tapegen.pipeline.debug_nans import MadeNonFinite, run_with_nan_checks, watching, without_garbage
-from tapegen.pipeline.derivation import Derivation, Stages
 from tapegen.pipeline.fault_boundary import Boundary, Subject, frames_of_tapegen, internal_error
 from tapegen.pipeline.options import Options
-from tapegen.pipeline.stages import LOOP_STAGES
 from tapegen.transform.messages import called_functions, has_messages
 from tapegen.transform.simplify.real_domain import TURNS_COMPLEX, meets_complex_numbers, with_real_values
+
+if TYPE_CHECKING:
+    from tapegen.pipeline.derivation import Derivation, Stages
+
+# Passes are imported where they run: a program whose derivatives are on disk needs none of them.
 
 WIDE = 2**ARGUMENT_BITS
 """Integers from here on need separate code: results computed from them may exceed 64 bits."""
@@ -361,12 +363,19 @@ class Program:
 
     @property
     def primal(self) -> Function:
-        return self._once("stages of the primal", lambda: compile.primal(self.lowered.function, self.user_names))
+        def make() -> Function:
+            from tapegen.pipeline import compile
+
+            return compile.primal(self.lowered.function, self.user_names)
+
+        return self._once("stages of the primal", make)
 
     def stages(self, *, scalar: bool) -> Stages:
         active = self.active_results(scalar=scalar)
 
         def make() -> Stages:
+            from tapegen.pipeline import compile
+
             return compile.derive_reverse(self.lowered.function, self.wrt_vars(), active, self.user_names)
 
         form: Form = "joint" if scalar else "record"
@@ -378,6 +387,8 @@ class Program:
 
         def make() -> Function:
             results = self.active_results(scalar=False)
+            from tapegen.pipeline import compile
+
             return compile.derive_forward(self.lowered.function, self.wrt_vars(), results, self.user_names)
 
         return self._once("pushed", make, form="jvp")
@@ -388,6 +399,8 @@ class Program:
         count = sum(self.active_results(scalar=False))
 
         def make() -> Function:
+            from tapegen.pipeline import compile
+
             return compile.drop_primal_outputs(self.pushed, self.lowered.function, count, self.user_names)
 
         return self._once("pushed alone", make, form="jvp")
@@ -449,6 +462,8 @@ class Program:
 
     def _compiled_text(self, function: Function, *, wide: bool, stage: str = "") -> PythonSource:
         """The source for numba, or its state after some pass."""
+        from tapegen.loops.pipeline import lower_to_loops
+
         with self.boundary("printing"), without_passes(self.disabled):
             programs: dict[str, Function] = {}
             with deep():
@@ -472,6 +487,9 @@ class Program:
 
     def stage_text(self, stages: Stages, stage: str) -> str:
         """The derivative of `stages` after some pass."""
+        from tapegen.pipeline import compile
+        from tapegen.pipeline.stages import LOOP_STAGES
+
         if stage in LOOP_STAGES:
             return self._compiled_text(stages.joint, wide=False, stage=stage).text
         found: list[str] = []
@@ -488,6 +506,9 @@ class Program:
 
     def routines(self, function: Function, *, compiled: bool, messages: bool = False) -> dict[Routine, Function]:
         """The programs of the routines that a program calls, as they are printed; see `lower_to_loops`."""
+        from tapegen.loops.pipeline import lower_to_loops
+        from tapegen.pipeline import compile
+
         with self.boundary("deriving"), without_passes(self.disabled):
             found = compile.routines(function, self.user_names)
             if not compiled:

@@ -82,9 +82,9 @@ refused(
     advice="Call it before the function, and pass an array as an argument; inside use np.array or np.block.",
 )
 refused(
-    *(np.matrix, np.ma.array, np.ma.masked_array, np.ma.masked_where, np.ma.masked_invalid, np.ma.masked_equal),
+    np.matrix,
     reason="it makes an array class with its own semantics.",
-    advice="Use a plain array, with '@' for products of matrices; instead of a mask, np.where or weights of 0.0.",
+    advice="Use a plain array, with '@' for products of matrices.",
 )
 refused(
     *(np.lib.stride_tricks.as_strided, np.lib.stride_tricks.sliding_window_view),

@@ -108,6 +108,7 @@ _REFUSED: dict[Any, Refusal] = {}
 
 #: Rules of modules that are slow to import are loaded once the module is: nobody else can hold its functions.
 _AWAITED = {
+    "numpy.ma": ("tapegen.rules.arrays.masked",),
     "scipy.special": ("tapegen.rules.scipy.special", "tapegen.rules.scipy.gamma"),
     "scipy.stats": ("tapegen.rules.scipy.stats",),
     "scipy.linalg": (
@@ -192,7 +193,9 @@ def _register(rule: Rule) -> None:
     """Register a rule, after static checks."""
     global _generation
     name = getattr(rule.func, "__name__", repr(rule.func))
-    rule = replace(rule, func=plain(rule.func), broadcasts=rule.broadcasts or _is_own(plain(rule.func)))
+    func = plain(rule.func)
+    if func is not rule.func or (not rule.broadcasts and _is_own(func)):
+        rule = replace(rule, func=func, broadcasts=rule.broadcasts or _is_own(func))
     if not callable(rule.func):
         raise BadArgument(f"a derivative rule belongs to a function, and {name} cannot be called.", "Pass a function.")
     try:
@@ -202,8 +205,8 @@ def _register(rule: Rule) -> None:
             f"{name} is not hashable (no function of ctypes is), so a rule cannot be found for it.",
             "Write a function that calls it, compiled by numba.njit if the derivative shall be compiled.",
         ) from None
-    if rule.body is not None:
-        _check_parameters(rule, name)
+    if rule.body is not None and getattr(rule.body, "__module__", "").partition(".")[0] != "tapegen":
+        check_parameters(rule, name)  # those of tapegen are checked by a test: it takes a tenth of the import
     _RULES[rule.func] = rule
     _generation += _is_own(rule.func)
 
@@ -214,7 +217,7 @@ def _is_own(func: Any) -> bool:
     return module.partition(".")[0] not in ("tapegen", "numpy", "scipy", "math", "cmath", "builtins", "_operator", "")
 
 
-def _check_parameters(rule: Rule, name: str) -> None:
+def check_parameters(rule: Rule, name: str) -> None:
     """Check that a body has the parameters of its function, and the keywords of its kind."""
     parameters = signature_of(rule.body).parameters
     unknown = [wrt for wrt in rule.wrt if wrt not in parameters]
@@ -567,6 +570,7 @@ def refused(*funcs: Callable[..., Any], reason: str, advice: str) -> None:
 
 def refusal_of(func: Callable[..., Any]) -> Refusal | None:
     """The refusal of a function without a rule, if one is registered."""
+    load_awaited()
     try:
         return _REFUSED.get(func)
     except TypeError:  # unhashable callable
@@ -575,4 +579,5 @@ def refusal_of(func: Callable[..., Any]) -> Refusal | None:
 
 def all_refusals() -> tuple[Refusal, ...]:
     """Every refusal that gives a reason, in order of registration."""
+    load_awaited()
     return tuple(_REFUSED.values())

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from traceback import clear_frames
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -30,9 +30,7 @@ from tapegen.ir import progress_bars, traversal
 from tapegen.ir.nodes import Var
 from tapegen.ir.printer import callable_text
 from tapegen.ir.types import Array
-from tapegen.loops.library.bailout import GIVES_UP
 from tapegen.pipeline.fault_boundary import internal_error
-from tapegen.pipeline.inspection import Inspection
 from tapegen.pipeline.program import CALLS, Form, Owner, Program, Raised
 from tapegen.runtime import stored_state
 from tapegen.runtime.fast_call import FastCall, as_type, as_types, gradient_of, result_types, value_of
@@ -43,6 +41,9 @@ from tapegen.runtime.tangents import argument_at, argument_tangents, as_result, 
 from tapegen.runtime.tracebacks import hides_frames
 from tapegen.transform.simplify.real_domain import TURNS_COMPLEX
 
+if TYPE_CHECKING:
+    from tapegen.pipeline.inspection import Inspection
+
 _SHARING_EFFORT: Any = 10_000  # to decide whether two arrays share an element (int, but stubs know 0 and -1 only)
 
 
@@ -52,6 +53,8 @@ def inspected(program: Program, leaves: Sequence[Any] | None = None) -> Inspecti
         stages = program.stages(scalar=True)
     except BadArgument:
         stages = program.stages(scalar=False)
+    from tapegen.pipeline.inspection import Inspection
+
     return Inspection(program, stages, leaves, program.lowered.sources)
 
 
@@ -321,6 +324,8 @@ class BoundCall:
                 _restore_arguments(entry, states)
                 if has_value:
                     raise self._refusal(error, form) from error
+            from tapegen.loops.library.bailout import GIVES_UP
+
             gives_up = isinstance(error, NotImplementedError) and str(error).endswith(GIVES_UP)
             runs_as_python = gives_up or isinstance(error, OverflowError | RecursionError)
             if not gives_up:

@@ -9,12 +9,11 @@ from typing import Any
 
 from tapegen.backend.numba.build import DISABLED, build_numba, compiles
 from tapegen.backend.numba.overloads import Implementation, alternatives, dispatcher, is_read_only, overlap
-from tapegen.errors import BadArgument, BuildError, NotDifferentiable
+from tapegen.errors import BadArgument, BuildError, NoCompiledForm, NotDifferentiable
 from tapegen.frontend.values.pytree import Abstract, Leaf, Slot, StaticValue, Struct, abstract_of
 from tapegen.ir.nodes import Return, Var
 from tapegen.ir.passes import without_passes
 from tapegen.ir.types import Array
-from tapegen.loops.pipeline import NoCompiledForm
 from tapegen.pipeline.options import Options
 from tapegen.pipeline.program import Form, Program
 from tapegen.runtime.specialization import SpecializationCache

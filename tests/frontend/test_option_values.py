@@ -11,9 +11,8 @@ import pytest
 from scipy import linalg, signal
 
 import tapegen as tg
-from tapegen.errors import NotDifferentiable, TapegenError
+from tapegen.errors import NoCompiledForm, NotDifferentiable, TapegenError
 from tapegen.frontend.source.synthesize import function_from_text
-from tapegen.loops.pipeline import NoCompiledForm
 from tests.judged import both, raises_as_python, right
 from tests.option_values import CALLS, Call
 from tests.rule_cases import STACKED, values

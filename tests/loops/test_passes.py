@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.errors import BadArgument
+from tapegen.errors import BadArgument, NoCompiledForm
 from tapegen.ir.nodes import Function
 from tapegen.ir.passes import Pass, run_passes, stage_names
-from tapegen.loops.pipeline import PASSES, NoCompiledForm
+from tapegen.loops.pipeline import PASSES
 from tapegen.pipeline.compile import FORWARD_PASSES, REVERSE_PASSES
 from tapegen.pipeline.debug_passes import OPTIMIZATIONS
 from tapegen.pipeline.stages import STAGES

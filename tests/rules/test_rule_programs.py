@@ -19,8 +19,9 @@ from tapegen import check_grads, differentiable
 from tapegen.backend.numba.build import build_numba, build_python, decorator_text
 from tapegen.backend.printer.module import emit
 from tapegen.cli.rules import UNCOMPILED as NEVER_COMPILED
+from tapegen.errors import NoCompiledForm
 from tapegen.ir.nodes import Function
-from tapegen.loops.pipeline import NoCompiledForm, lower_to_loops
+from tapegen.loops.pipeline import lower_to_loops
 from tapegen.rules import Rule, all_rules
 from tapegen.testing import Case, default_cases
 from tests.rule_cases import VARIANTS

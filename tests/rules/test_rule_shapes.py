@@ -21,8 +21,7 @@ from scipy import fft, integrate, linalg, ndimage, signal
 
 from tapegen import check_grads, differentiable
 from tapegen.api import Differentiable
-from tapegen.errors import TapegenError
-from tapegen.loops.pipeline import NoCompiledForm
+from tapegen.errors import NoCompiledForm, TapegenError
 from tapegen.rules import Rule, rule_of
 from tapegen.testing import Case, check_rule
 from tests.rule_cases import call, values

@@ -52,6 +52,13 @@ def name_of(func: Callable) -> str:
     return f"{module}.{getattr(func, '__name__', func)}".replace("_operator", "operator")
 
 
+def test_bodies_have_the_parameters_of_their_kinds() -> None:
+    """What the registry checks of the rules of users at once, and of those of tapegen not at each import."""
+    for rule in all_rules():
+        if rule.body is not None:
+            registry.check_parameters(rule, name_of(rule.func))
+
+
 @pytest.mark.filterwarnings("ignore:.row_stack. alias:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:logm result may be inaccurate")  # of float32
 @pytest.mark.parametrize("rule", ACTIVE, ids=lambda rule: name_of(rule.func))

@@ -420,10 +420,10 @@ def array_type(value: np.ndarray, name: str = "argument") -> Array:
     BadArgument
         A dtype or subclass that is refused.
     """
-    if isinstance(value, np.ma.MaskedArray):
-        advice = f"Pass the data and a weight array: {name}.filled(0.0) and ~np.ma.getmaskarray({name})."
-        raise BadArgument(f"'{name}' is a masked array, whose mask would be lost.", advice)
     if type(value) is not np.ndarray and not isinstance(value, np.memmap):
+        if isinstance(value, np.ma.MaskedArray):
+            advice = f"Pass the data and a weight array: {name}.filled(0.0) and ~np.ma.getmaskarray({name})."
+            raise BadArgument(f"'{name}' is a masked array, whose mask would be lost.", advice)
         kind = type(value).__name__
         raise BadArgument(f"'{name}' is a {kind}, an array class with its own semantics.", f"Pass np.asarray({name}).")
     dtype = DTYPE_NAMES.get(value.dtype)

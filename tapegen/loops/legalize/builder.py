@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.errors import Span, TapegenError
+from tapegen.errors import NoCompiledForm, Span
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.affine import Affine, is_int, is_real
 from tapegen.ir.names import NameSupply
@@ -25,23 +25,6 @@ from tapegen.loops.analysis.symbolic_bounds import Extent, Extents, SymbolicBoun
 from tapegen.loops.legalize.math_domains import sign_of
 
 Indices = tuple[Expr, ...]
-
-
-class NoCompiledForm(TapegenError):
-    """A call that numba does not support and that is not lowered to loops.
-
-    Parameters
-    ----------
-    call : str
-        The name of the call.
-    origin : Span or None
-        Its location in the user's source.
-    """
-
-    def __init__(self, call: str, origin: Span | None) -> None:
-        super().__init__(f"{call} has no compiled form here.", span=origin)
-        self.call = call
-        self.origin = origin
 
 
 @dataclass(frozen=True, eq=False)

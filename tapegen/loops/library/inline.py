@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.analysis.activity import meets_complex
-from tapegen.errors import TapegenError
+from tapegen.errors import NoCompiledForm, TapegenError
 from tapegen.frontend.calls.custom_rules import own_rule
 from tapegen.frontend.templates.cache import written_out as from_template
 from tapegen.frontend.values.pytree import Abstract, Leaf, StaticValue, Struct
@@ -60,7 +60,6 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.printer import callable_text
 from tapegen.ir.types import BOOL, INT, Array, Scalar, Type
-from tapegen.loops.legalize.builder import NoCompiledForm
 from tapegen.loops.legalize.registry import FILL, LAZY, REWRITE, SCALAR, SEVERAL
 from tapegen.loops.legalize.scalar_ops import OPERATIONS
 from tapegen.loops.library import linalg_templates  # noqa: F401  (enters its texts)

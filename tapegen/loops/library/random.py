@@ -36,7 +36,7 @@ _VALID: dict[str, tuple[tuple[int, Any, float], ...]] = {
 def _draw(w: LoopBuilder, call: Call) -> tuple[Call, dict[str, Expr]]:
     """The call for one scalar, and the other arguments by name."""
     func: Any = call.func
-    names = intrinsics.PARAMETERS[func]
+    names = intrinsics.parameters_of(func)
     given = dict(zip(names, arguments(w, call, *names), strict=True))
     rng = given.pop("self")
     size = given.pop("size", None)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
+from tapegen.errors import NoCompiledForm
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.affine import Affine, is_int
 from tapegen.ir.nodes import (
@@ -27,7 +28,7 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import Array
 from tapegen.loops.analysis.alias_pairs import Sharing
 from tapegen.loops.analysis.symbolic_bounds import Extents, stable
-from tapegen.loops.legalize.builder import Loop, LoopBuilder, NoCompiledForm
+from tapegen.loops.legalize.builder import Loop, LoopBuilder
 
 Trials = Literal["remembered", "fresh", "none"]
 

@@ -8,4 +8,5 @@
 * `inplace` - functions that write into their first argument
 * `sorting` - sorting, medians, quantiles
 * `sets` - sorted unique elements
+* `masked` - masked arrays, refused
 """
