@@ -1,7 +1,8 @@
-"""Code sharing of closures: closures that each call of an outer function creates share derived and compiled code.
+"""Code sharing: closures that each call of an outer function creates share derived and compiled code.
 
-Each is lowered, since its values may differ.  If the resulting program equals that of an earlier closure of the same
-code, they share the derivatives.
+So do functions that a loop makes, methods of many objects, and one function that is made differentiable twice.  Each is
+lowered, since its values may differ.  If the resulting program equals that of an earlier function of the same code,
+they share the derivatives.
 
 A captured float is a constant of the program, until it is found to have changed, in the same function or from one
 closure to the next: then it becomes an argument, so that a schedule or a loop over settings compiles twice, not each
@@ -10,10 +11,10 @@ time.
 
 from __future__ import annotations
 
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import CO_NESTED
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -32,7 +33,7 @@ _MOST = 64
 class _Text:
     """Represents all functions of one code: whatever they read has a guard of its own."""
 
-    code: CodeType
+    code: weakref.ref[CodeType]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,8 +42,8 @@ class _Known:
 
     Attributes
     ----------
-    codes : tuple of code
-        The functions that are inlined in the program.
+    codes : tuple of weakref to code
+        The functions that are inlined in the program; with the code of the outermost one the program goes.
     constants : tuple
         Values that were assumed constant, in the order in which they were read.
     function : Function
@@ -51,7 +52,7 @@ class _Known:
         Its artifacts.
     """
 
-    codes: tuple[CodeType, ...]
+    codes: tuple[weakref.ref[CodeType], ...]
     constants: tuple[Any, ...]
     function: Function
     parts: Parts
@@ -71,14 +72,14 @@ def share_compiled_code(program: Program, key: Any) -> None:
         The types of its arguments, the options and the registered rules.
     """
     lowered, owner = program.lowered, program.owner
-    if not owner.function.__code__.co_flags & CO_NESTED:  # there is one of its code
-        return
     text = canonical_text(lowered.function, Places(lowered.function.origin), within_process=True)
     names = (owner.function.__qualname__, *owner.free_names(), lowered.user_names, *sorted(lowered.modules.items()))
-    codes = tuple(function.__code__ for function in lowered.sources)
+    codes = tuple(weakref.ref(function.__code__) for function in lowered.sources)
     constants = tuple(_constant(guard.value) for guard in lowered.guards)
     place = (text, key, names)
     known = _KNOWN.pop(place, None)
+    if known is None:
+        weakref.finalize(owner.function.__code__, _KNOWN.pop, place, None)
     if known is not None and _all(_same_code, codes, known.codes) and _all(_same, constants, known.constants):
         program.parts = known.parts
     _KNOWN[place] = _Known(codes, constants, lowered.function, program.parts)
@@ -103,10 +104,11 @@ def despecialize_changed_floats(code: CodeType, key: Any, lower: Callable[[froze
     lower : callable
         Lowers it with the given floats as arguments.
     """
-    known = _FLOATS.pop((code, key), {})
+    place = (weakref.ref(code), key)
+    known = _FLOATS.pop(place, {})
     while len(_FLOATS) >= _MOST:
         _FLOATS.popitem(last=False)
-    _FLOATS[code, key] = known
+    _FLOATS[place] = known
     changing = frozenset(variable for variable, value in known.items() if value is _CHANGED)
     lowered = _lowered_if_possible(lower, changing)
     if lowered is None:
@@ -134,15 +136,18 @@ def _lowered_if_possible(lower: Callable[[frozenset[Any]], Lowered], changing: f
 
 
 def _constant(value: Any) -> Any:
-    return _Text(value.__code__) if isinstance(value, FunctionType) and rule_of(value) is None else value
+    """A value to compare later, without the code that the program belongs to."""
+    if isinstance(value, CodeType):
+        return _Text(weakref.ref(value))
+    return _Text(weakref.ref(value.__code__)) if isinstance(value, FunctionType) and rule_of(value) is None else value
 
 
 def _same(a: Any, b: Any) -> bool:
     return a.code is b.code if isinstance(a, _Text) and isinstance(b, _Text) else same_static(a, b)
 
 
-def _same_code(a: CodeType, b: CodeType) -> bool:
-    return a is b
+def _same_code(a: weakref.ref[CodeType], b: weakref.ref[CodeType]) -> bool:
+    return a is b  # there is one reference to one object
 
 
 def _all(same: Callable[[Any, Any], bool], first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:

@@ -29,6 +29,7 @@ TEXT += "    return np.sum(y * y)\n"
 
 
 def alive(refs: list[weakref.ref[Any]]) -> int:
+    gc.collect()  # the function, with which its programs are given up
     gc.collect()
     return sum(ref() is not None for ref in refs)
 

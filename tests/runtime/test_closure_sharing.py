@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from tapegen import differentiable, grad, partials
 from tapegen.rules import registry
 from tapegen.runtime import program_cache
+from tests.sources import define
 
 X = np.array([0.5, -1.5, 2.0])
 
@@ -101,6 +103,32 @@ def test_the_machine_code_is_the_same() -> None:
     built = [made.__self__._specialise((X,), {}).program.parts.built["joint"] for made in (first, second)]
     assert built[0] is built[1]
     assert len(built[0].signatures) == 1
+
+
+def shifted(x: np.ndarray) -> Any:
+    return np.sum((x - SPEED) ** 2)
+
+
+class Spring:
+    def __init__(self, stiffness: float) -> None:
+        self.stiffness = stiffness
+
+    def energy(self, x: np.ndarray) -> Any:
+        return 0.5 * self.stiffness * np.sum(x * x)
+
+
+@pytest.mark.parametrize("kind", ["twice", "loop", "methods"])
+def test_functions_outside_of_others_are_compiled_once(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="tapegen")
+    text = "import numpy as np\nmade = []\nfor _ in range(3):\n    made.append(lambda x: np.sum(np.sin(x)))\n"
+    functions = {
+        "twice": [(shifted, 2.0 * (X - 1.0))] * 3,
+        "loop": [(func, np.cos(X)) for func in define(text, "made")],
+        "methods": [(Spring(stiffness).energy, stiffness * X) for stiffness in (1.0, 2.0, 3.0)],
+    }
+    for func, expected in functions[kind]:
+        np.testing.assert_allclose(grad(func, backend="numba", cache=False)(X), expected, rtol=1e-14)
+    assert len([record for record in caplog.records if record.getMessage().startswith("compiled")]) == 1
 
 
 def programs(function: Any) -> int:
