@@ -25,7 +25,7 @@ from tapegen.backend.compile_progress import series
 from tapegen.backend.numba.overloads import make_known
 from tapegen.errors import BadArgument
 from tapegen.frontend.source.callables import unwrap
-from tapegen.frontend.source.pickling import Texts, keep_texts, texts_of
+from tapegen.frontend.source.pickling import Texts, keep_texts, texts_of, travels_by_value
 from tapegen.ir.keywords import AllKeywords, Keywords, refuse_keywords
 from tapegen.ir.protocols import marks, recorder_of
 from tapegen.pipeline.debug_nans import watching
@@ -117,7 +117,7 @@ class Differentiable(Generic[P, R]):
         """Pickles hold a name, or the function and its options; never anything compiled."""
         name = self.python.__qualname__ if isinstance(self.python, FunctionType) else ""
         home = _global(self.__dict__.get("__module__"), name)
-        by_value = self.__dict__.get("__module__") == "__main__" and _pickled_by_value()
+        by_value = _in_cloudpickle() and travels_by_value(getattr(self.python, "__func__", self.python))
         if home is self and not by_value:
             return name
         named = isinstance(home, Differentiable) and home.python is self.python and not by_value
@@ -448,8 +448,8 @@ def _global(module: str | None, name: str) -> Any:
     return found
 
 
-def _pickled_by_value() -> bool:
-    """Whether the active pickler stores the functions of a script or notebook with their code (cloudpickle)."""
+def _in_cloudpickle() -> bool:
+    """Whether the active pickler stores functions with their code where their receiver cannot import them."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if "cloudpickle" in str(frame.f_globals.get("__name__")).split("."):

@@ -21,7 +21,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text(encoding=
 NOTHING = {"check_grads", "check_rule", "set_seed", "inactive", "debug", "debug_nans"}
 """Functions that return nothing."""
 
-MODULES = ("tapegen", "tapegen.nn", "tapegen.aot")
+MODULES = ("tapegen", "tapegen.nn", "tapegen.aot", "tapegen.distributed")
 
 
 def public(path: str) -> Any:

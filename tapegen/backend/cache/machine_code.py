@@ -24,6 +24,7 @@ from numba.core import config, types
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.environment import Environment, lookup_environment
+from numba.core.registry import cpu_target
 from numba.core.utils import _dynamic_modname, _dynamic_module
 
 from tapegen.backend.cache.store import key_of, store
@@ -36,6 +37,11 @@ _INLINED = 200  # instructions; LLVM does not inline larger functions, but would
 _IDLE = ("THREAD", "CACHE", "DUMP", "DEBUG", "WARN", "COLOR")  # settings that do not affect code
 
 _loaded: dict[str, Any] = {}
+
+
+def processor() -> tuple[Any, ...]:
+    """The processor that numba compiles for."""
+    return cpu_target.target_context.codegen().magic_tuple()
 
 
 class KeptCode(NullCache):

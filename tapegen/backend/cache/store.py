@@ -13,6 +13,7 @@ import hashlib
 import os
 import stat
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -67,7 +68,10 @@ class Store:
             if not os.path.lexists(path):
                 return None
             self._check_folder()
-            return self._read(path, key)
+            payload = self._read(path, key)
+            if payload is not None:
+                _note(key, payload)
+            return payload
         except FileNotFoundError:
             return None
         except (Unusable, OSError, MemoryError) as error:
@@ -92,6 +96,7 @@ class Store:
         """Store an entry, unless that is not possible."""
         if len(payload) > _LARGEST - _HEAD:
             return
+        _note(key, payload)
         try:
             self._make_folder()
             with contextlib.suppress(FileNotFoundError):  # another process deletes all entries at this moment
@@ -254,6 +259,7 @@ def _frames() -> int:
 
 _stores: dict[tuple[str, int], Store] = {}
 _homeless: list[bool] = []
+_thread = threading.local()
 
 
 def store() -> Store | None:
@@ -269,6 +275,23 @@ def store() -> Store | None:
         return None
     key = (str(folder), size_limit())
     return _stores.setdefault(key, Store(folder, key[1]))
+
+
+@contextlib.contextmanager
+def collected() -> Iterator[dict[str, bytes]]:
+    """The entries that this thread reads and stores meanwhile."""
+    before = getattr(_thread, "entries", None)
+    _thread.entries = {}
+    try:
+        yield _thread.entries
+    finally:
+        _thread.entries = before
+
+
+def _note(key: str, payload: bytes) -> None:
+    found = getattr(_thread, "entries", None)
+    if found is not None:
+        found[key] = payload
 
 
 def switched_off() -> bool:
@@ -338,6 +361,7 @@ __all__ = [
     "Store",
     "Unusable",
     "cache_folder",
+    "collected",
     "key_of",
     "size_limit",
     "store",

@@ -1,0 +1,1 @@
+"""Derivatives across processes: dask and MPI."""
