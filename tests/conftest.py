@@ -8,6 +8,7 @@ import pytest
 
 import tapegen as tg
 from tapegen.rules import registry
+from tapegen.runtime import closure_sharing
 from tests import nests_reader
 from tests.documentation.pages import is_of_the_package
 
@@ -19,6 +20,14 @@ def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     """Loops run in CPython, and compiled."""
     if request.param == "python":
         monkeypatch.setattr(nests_reader, "compiled", nests_reader.uncompiled)
+
+
+@pytest.fixture
+def nothing_shared() -> Iterator[None]:
+    """A test that plants faults shares no program with functions of the same code, before it or behind it."""
+    closure_sharing._KNOWN.clear()
+    yield
+    closure_sharing._KNOWN.clear()
 
 
 @pytest.fixture(autouse=True)

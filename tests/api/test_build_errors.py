@@ -10,7 +10,10 @@ import pytest
 import tapegen as tg
 from tapegen import errors
 from tapegen.backend.numba.compiler import GeneratedCodeCompiler
+from tapegen.loops import pipeline
 from tapegen.pipeline import compile, program
+
+pytestmark = pytest.mark.usefixtures("nothing_shared")
 
 CALLS = {
     "value": lambda f, x: f(x),
@@ -42,7 +45,7 @@ def test_internal_errors_surface_as_what_they_are(call: Any, where: tuple, monke
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_internal_errors_of_compiled_text(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "lower_to_loops", fails)
+    monkeypatch.setattr(pipeline, "lower_to_loops", fails)
     with pytest.raises(KeyError, match="of tapegen itself"):
         call(tg.differentiable(scaled), np.ones(3))
 
@@ -51,7 +54,7 @@ def test_refusals_while_building_are_their_own_kind(monkeypatch: pytest.MonkeyPa
     def refuses(*args: Any, **kwargs: Any) -> Any:
         raise errors.AliasError("two names", "Copy one.")
 
-    monkeypatch.setattr(program, "lower_to_loops", refuses)
+    monkeypatch.setattr(pipeline, "lower_to_loops", refuses)
     with pytest.raises(errors.AliasError, match="two names"):
         tg.differentiable(scaled).value_and_grad(np.ones(3))
 
