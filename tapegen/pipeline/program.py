@@ -16,6 +16,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from tapegen.analysis.integer_overflow import ARGUMENT_BITS
+from tapegen.analysis.memory_access import sources
 from tapegen.analysis.side_effects import effects_of
 from tapegen.backend.background.compile_queue import Job
 from tapegen.backend.background.interruptible_source import Deferred, HandOver, until
@@ -483,7 +484,8 @@ class Program:
                     programs[""] = loops
                 routines = self.routines(programs["insert_bailouts"], compiled=True, messages=True)
             modules, header, decorator = self.lowered.modules, self._header(), self._decorator()
-            return emit(programs[stage], modules=modules, header=header, decorator=decorator, routines=routines)
+            source = emit(programs[stage], modules=modules, header=header, decorator=decorator, routines=routines)
+            return replace(source, only_reads=_only_reads(function) and not (routines or source.namespace))
 
     def stage_text(self, stages: Stages, stage: str) -> str:
         """The derivative of `stages` after some pass."""
@@ -802,6 +804,15 @@ def _called(built: Callable[..., Any], arguments: list[Any], *, real: bool) -> t
 
 def _is_number(type_: Any) -> bool:
     return is_floating(type_) and not isinstance(type_, ListOf) and (isinstance(type_, Scalar) or type_.rank == 0)
+
+
+def _only_reads(function: Function) -> bool:
+    """Whether a program certainly writes into no parameter and returns no part of one."""
+    effects = effects_of(function)
+    last = function.body[-1] if function.body else None
+    returned = [var for value in last.values for var in sources(value)] if isinstance(last, Return) else []
+    params = {param.name for param in function.params}
+    return not effects.mutated_params and all(params.isdisjoint(effects.roots(var)) for var in returned)
 
 
 def _never_returns(body: Block) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tapegen.backend.numba.build import DISABLED, build_numba, compiles
@@ -117,6 +118,7 @@ class _Implementation:
             source = program.compiled_source(form, wide=True)
         except NoCompiledForm as missing:
             raise BuildError(missing.reason, "Call it outside of compiled code.", missing.span) from None
+        source = replace(source, only_reads=False)  # numba looks for code of the very types
         self.names[f"program_{k}"] = build_numba(source, from_start=True, kept=self.options.cache)
         lines = self._alias_checks(program)
         results = [f"results[{n}]" for n in range(count + len(wrt))]

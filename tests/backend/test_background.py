@@ -29,6 +29,7 @@ from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import BadArgument, PerformanceWarning
 from tapegen.ir import progress_bars
 from tapegen.pipeline import program as program_module
+from tapegen.runtime import closure_sharing
 from tests.oracle import numerical_gradient
 from tests.program_files import Program, collect
 from tests.test_programs import assert_gradient, assert_same
@@ -64,6 +65,7 @@ def background(monkeypatch: pytest.MonkeyPatch) -> Iterator[Queue]:
 
 def fresh(function: Any = smoothed, **options: Any) -> Any:
     """The function without anything compiled."""
+    closure_sharing._KNOWN.clear()
     return tg.differentiable(function, **{"cache": False, **options})
 
 

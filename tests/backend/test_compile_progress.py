@@ -128,14 +128,14 @@ def test_a_notebook_shows_and_clears_it(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_log_says_what_why_and_how_long(caplog: pytest.LogCaptureFixture) -> None:
-    f = squares()
+    f = tg.differentiable(lambda x: (x, np.sum(x * x)), backend="numba", cache=False)
     fixed = X.copy()
     fixed.flags.writeable = False
     with caplog.at_level(logging.INFO, "tapegen"):
-        f.grad(X)
-        f.grad(X)
-        f.grad(fixed)
+        f(X)
+        f(X)
+        f(fixed)
     first, second = [record.getMessage() for record in caplog.records]
-    assert first.startswith("compiled squares_value_and_grad (array(float64, 1d, C), float64) in ")
+    assert first.startswith("compiled lambda_ (array(float64, 1d, C)) in ")
     assert first.endswith(" s: the first call")
     assert second.endswith(" s: argument 0 is read-only")

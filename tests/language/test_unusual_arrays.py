@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import logging
 import textwrap
 import warnings
 from typing import Any
@@ -58,6 +59,28 @@ def test_e64_read_only(backend: str) -> None:
     np.testing.assert_allclose(differentiable(squares, backend=backend).grad(fixed), 2.0 * X, rtol=1e-15)
     raises_as_python(doubled_in_place, fixed, backend=backend, at="a *= 2.0")
     np.testing.assert_array_equal(fixed, X)
+
+
+def moved(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a * b if a[0] > 9.0 else b[1:]
+
+
+def test_e64_read_only_arrays_need_no_code_of_their_own(caplog: pytest.LogCaptureFixture) -> None:
+    """Where nothing is written into an argument and no part of one is returned, which then is read-only too."""
+    caplog.set_level(logging.INFO, logger="tapegen")
+    fixed = X.copy()
+    fixed.flags.writeable = False
+    view = differentiable(moved, backend="numba", cache=False)
+    energy = differentiable(lambda a, b: np.sum(a * np.square(b)), wrt=(0, 1), backend="numba", cache=False)
+    for a, b in ((X, fixed), (fixed, X), (fixed, fixed), (X, X)):
+        for found, expected in zip(energy.grad(a, b), (X * X, 2.0 * X * X), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-14)
+            assert found.flags.writeable
+    assert len(energy._last_used().parts.built["joint"].signatures) == 4  # the same code under four types
+    assert len([record for record in caplog.records if record.getMessage().startswith("compiled")]) == 1
+    assert view(X, X).flags.writeable
+    assert not view(X, fixed).flags.writeable
+    assert not view(fixed, fixed).flags.writeable
 
 
 # ---- sizes and kinds -----------------------------------------------------------------------------------------------

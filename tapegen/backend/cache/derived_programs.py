@@ -98,6 +98,7 @@ class Place:
             "functions": source.functions,
             "decorator": source.decorator,
             "overlapping": source.overlapping,
+            "only_reads": source.only_reads,
             "names": names,
             "spans": coded,
             "lines": lines,
@@ -118,6 +119,7 @@ class Place:
             tuple(None if k is None else spans[k] for k in content["lines"]),
             content["decorator"],
             content["overlapping"],
+            content["only_reads"],
         )
         seeds, kept = (tuple(Var(name, _type_in(t)) for name, t in content[field]) for field in ("seeds", "kept"))
         return Derived(source, seeds, kept)

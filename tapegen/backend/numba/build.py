@@ -30,6 +30,7 @@ from typing import Any
 import numba
 import numpy as np
 from numba import njit
+from numba.core import sigutils
 from numba.core.compiler import Compiler, CompilerBase
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
@@ -215,8 +216,32 @@ def build_numba(
             code = entry._cache = KeptCode(source, from_start, on_disk=kept)  # type: ignore[attr-defined]
             if background:
                 compile_in_background(entry, code)
+        if source.only_reads:
+            _share_with_read_only(entry)
         weakref.finalize(entry, _forget, namespace, source)
     return entry
+
+
+def _share_with_read_only(dispatcher: Any) -> None:
+    """Let a dispatcher run the code for writable arrays on read-only ones; numba compiles once more for those."""
+    compile_ = dispatcher.compile
+
+    def once(signature: Any) -> Any:
+        given = tuple(sigutils.normalize_signature(signature)[0])  # type: ignore[no-untyped-call]
+        writable = tuple(map(_writable, given))
+        found = compile_(writable)
+        if writable != given:
+            code = dispatcher.overloads[given] = dispatcher.overloads[writable]
+            dispatcher._insert([type_._code for type_ in given], code.entry_point, False)
+        return found
+
+    dispatcher.compile = once
+
+
+def _writable(type_: Any) -> Any:
+    """The numba type of an array that is like one of another type, and writable."""
+    plain = type(type_) is numba.types.Array and not type_.mutable
+    return type_.copy(readonly=False) if plain else type_
 
 
 def _compilers(*, from_start: bool, overlapping: bool) -> tuple[type[CompilerBase], ...]:

@@ -29,6 +29,8 @@ class PythonSource:
         The text after the `@` of each function.
     overlapping : bool
         Whether arguments of which one is written may share memory.
+    only_reads : bool
+        Whether it certainly writes into no argument and returns no part of one: read-only arrays need no other code.
     """
 
     text: str
@@ -38,6 +40,7 @@ class PythonSource:
     line_map: tuple[Span | None, ...] = ()
     decorator: str | None = None
     overlapping: bool = False
+    only_reads: bool = False
 
     @property
     def digest(self) -> str:
