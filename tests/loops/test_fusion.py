@@ -618,3 +618,47 @@ def test_a_mask_is_counted_once() -> None:
     text = differentiable(f).inspect(np.ones(3)).compiled
     assert text.count("count += 1") == 1
     assert "count_1" not in text
+
+
+DISTANCES = """
+def f(x, y):
+    n = x.shape[0]
+    s = 0.0
+    for i in range(n):
+        for j in range(n):
+            if i != j:
+                d = x[i] - x[j]
+                s += np.dot(d, d)
+    for i in range(n):
+        for j in range(n):
+            if i != j:
+                d = x[i] + x[j]
+                s += np.dot(d, d) * y[i]
+    return s
+"""
+
+
+def test_new_arrays_of_both_sweeps_and_of_branches_are_made_once() -> None:
+    text = lowered_text(DISTANCES, R.random((4, 3)), R.random(4))
+    assert text.count("np.empty") == 2
+    assert max(text.index(f"{name} = np.empty") for name in ("d_1", "d_2")) < text.index("for i in", text.index("d_1"))
+    assert all(line.startswith("    ") and line[4] != " " for line in text.splitlines() if "np.empty" in line)
+    assert_same(DISTANCES, *((R.random((n, 3)), R.random(n)) for n in (5, 0, 1)))
+
+
+TABLE = """
+def f(x, n):
+    s = 0.0
+    for i in range(x.shape[0]):
+        if n < 10:
+            t = np.empty((n, n))
+            t[0] = x[i]
+            s += np.sum(t[0] @ t[0])
+    return s
+"""
+
+
+def test_new_arrays_of_branches_that_may_be_large_stay_in_them() -> None:
+    text = lowered_text(TABLE, R.random(3), 3)
+    assert "            t = np.empty((n, n))" in text
+    assert_same(TABLE, (R.random(3), 3), (R.random(3), 10**7))

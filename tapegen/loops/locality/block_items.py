@@ -18,6 +18,7 @@ from tapegen.ir.nodes import (
     Block,
     Call,
     Comment,
+    Const,
     Expr,
     For,
     Function,
@@ -34,6 +35,8 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import Scalar
 from tapegen.loops.analysis.dependence import LoopNest, alias_sets, nest_of
 from tapegen.loops.analysis.flow_facts import FlowFacts
+
+_FEW = 16  # elements along an axis
 
 
 @dataclass(eq=False)
@@ -136,7 +139,7 @@ class BlockPass(ABC):
             self.known = outer
             hoisted = self.hoists(body, stmt)
             self.hoisted += hoisted
-            return traversal.with_blocks(stmt, (tuple([inner for inner in body if inner not in hoisted]),))
+            return traversal.with_blocks(stmt, (remove_statements(body, {*hoisted}) if hoisted else body,))
         new = self._branches(stmt) if kind is If else stmt
         self.known.learn(stmt)
         return new
@@ -151,7 +154,14 @@ class BlockPass(ABC):
 
     def lasting_allocations(self, body: Block, loop: For | While) -> list[Stmt]:
         """New arrays that serve all iterations of a loop: they still hold the elements of the previous iteration."""
-        return [stmt for stmt in body if self._serves_all(stmt, loop)]
+        found: list[Stmt] = []
+        for stmt in body:
+            if type(stmt) is If:
+                made = [each for side in stmt.blocks for each in self.lasting_allocations(side, loop)]
+                found += [each for each in made if _is_no_larger(each)]
+            elif self._serves_all(stmt, loop):
+                found.append(stmt)
+        return found
 
     def _serves_all(self, stmt: Stmt, loop: For | While) -> bool:
         if not isinstance(stmt, Assign) or self.memory.own(stmt.targets[0]) is None:
@@ -165,6 +175,16 @@ class BlockPass(ABC):
         sizes = shape.items if isinstance(shape, Tuple) else () if not is_int(shape) else (shape,)
         facts = self.known.facts
         return all(facts.nonnegative(facts.form(size)) for size in sizes)
+
+
+def _is_no_larger(stmt: Stmt) -> bool:
+    """Whether a new array is small or no larger than one that exists: there is room for it although it may be idle."""
+    assert isinstance(stmt, Assign) and isinstance(stmt.value, Call)
+    shape = stmt.value.args[0]
+    sizes = shape.items if isinstance(shape, Tuple) else (shape,)
+    extents = {size.args for size in sizes if isinstance(size, Call) and size.func is intrinsics.dim}
+    few = [size for size in sizes if isinstance(size, Const) and isinstance(size.value, int) and size.value <= _FEW]
+    return len(extents) + len(few) == len(sizes) and len({array for array, _ in extents}) <= 1
 
 
 def is_new(stmt: Stmt) -> bool:

@@ -145,11 +145,11 @@ def _is_idle(value: object) -> bool:
 
 
 def _exposed(body: Block) -> set[Var]:
-    """Arrays that an iteration of a loop may read before it defines them."""
+    """Arrays that a block may read before it defines them."""
     found: set[Var] = set()
     made: set[Var] = set()
     for stmt in body:
-        own = _made(stmt)
-        found.update(var for var in traversal.reads(stmt) if isinstance(var.type, Array) and var not in made)
-        made.update(own)
+        read = _arrays_read(stmt).union(*map(_exposed, stmt.blocks))
+        found |= read - made
+        made.update(_made(stmt))
     return found
