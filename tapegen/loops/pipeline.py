@@ -41,6 +41,7 @@ from tapegen.loops.vectorize.check_coalescing import coalesce_checks
 from tapegen.loops.vectorize.dot_fusion import fuse_dot_products
 from tapegen.loops.vectorize.height_reduction import reduce_recurrence_height
 from tapegen.loops.vectorize.if_conversion import if_convert_division
+from tapegen.loops.vectorize.index_set_splitting import split_index_sets
 from tapegen.loops.vectorize.loop_distribution import distribute_loops
 from tapegen.loops.vectorize.loop_reversal import reverse_loops
 from tapegen.loops.vectorize.modulo_reduction import reduce_modulo
@@ -69,6 +70,7 @@ PASSES: tuple[Pass[Function], ...] = (
     Pass("eliminate_dead_stores", eliminate_dead_stores, "sizes of arrays that fusion has made scalars"),
     Pass("sink_zero_init", sink_zero_init, "zeros are written where they are first added to"),
     Pass("interchange_loops", interchange_loops, "inner loops along rows instead of columns"),
+    Pass("split_index_sets", split_index_sets, "loops without tests of their counters, between their first and last"),
     Pass("replace_scalars", replace_scalars, "elements that every iteration accesses, in registers"),
     Pass("pack_columns", pack_columns, "columns that inner loops run along, in contiguous memory"),
     Pass("reduce_modulo", reduce_modulo, "comparisons instead of divisions"),

@@ -65,6 +65,7 @@ FIRES: dict[str, Any] = {
     "sink_zero_init": "lorenz96",
     "interchange_loops": "syrk",
     "pack_columns": "gramschmidt",
+    "split_index_sets": "lorenz96",
     "replace_scalars": "cholesky",
     "reduce_modulo": "lorenz96",
     "if_convert_division": "newton",

@@ -7,7 +7,7 @@
 * `view_layouts` - results that are views or copies by the layout of an array
 * `dependence` - loop nests as data, and dependence tests
 * `rounding_sensitive` - values that control flow or indices depend on
-* `trip_counts` - trip counts of loops
+* `trip_counts` - constant bounds of the trip counts of loops
 * `iteration_order` - the orders in which the iterations of a loop may run
 * `independence` - loops whose iterations are independent except for sums
 * `loop_visitor` - the visitor of innermost loops

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 
 from tapegen.ir import traversal
-from tapegen.ir.affine import linear, minus
+from tapegen.ir.affine import linear
 from tapegen.ir.nodes import Const, Expr, For, Var
 from tapegen.loops.analysis.dependence import LoopNest
+from tapegen.loops.analysis.trip_counts import largest_trip_count
 
 _FEW = 8
 """Trip count that is not worth a second loop: two vectors."""
@@ -47,8 +48,7 @@ def is_independent(
 
 def is_short(loop: For) -> bool:
     """Whether a loop has so few iterations that a second loop does not pay."""
-    trips = minus(loop.stop, loop.start)
-    return isinstance(trips, Const) and isinstance(trips.value, int) and trips.value <= _FEW
+    return largest_trip_count(loop) <= _FEW
 
 
 def stride(item: Expr, counter: Var, varying: Set[Var]) -> int:

@@ -73,14 +73,17 @@ class InnermostLoopPass(abc.ABC):
                 self.known.learn(stmt)
         return tuple(out)
 
+    def replaced(self, stmt: For | While, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
+        """The statements that replace any loop; `self.facts` are those of an iteration."""
+        nest = in_loops((stmt,), stmt.body) if isinstance(stmt, For) else None
+        if nest is None:
+            return [traversal.with_blocks(stmt, (self.block(stmt.body),))]
+        return self.rewrite(nest, before, outside)
+
     def _loop(self, stmt: For | While, before: list[Stmt]) -> list[Stmt]:
         outer = self.known
         self.known = outer.body(stmt)
-        nest = in_loops((stmt,), stmt.body) if isinstance(stmt, For) else None
-        if nest is None:
-            result = [traversal.with_blocks(stmt, (self.block(stmt.body),))]
-        else:
-            result = self.rewrite(nest, before, outer)
+        result = self.replaced(stmt, before, outer)
         self.known = outer
         return result
 

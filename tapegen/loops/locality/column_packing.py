@@ -64,7 +64,7 @@ from tapegen.ir.types import BOOL, INT, Array, Scalar
 from tapegen.loops.analysis.dependence import Access, LoopNest, in_loops
 from tapegen.loops.analysis.loop_visitor import unconditional_loads
 from tapegen.loops.analysis.symbolic_bounds import dim
-from tapegen.loops.analysis.trip_counts import constant_trip_count
+from tapegen.loops.analysis.trip_counts import largest_trip_count
 from tapegen.loops.locality.packing_buffers import PackingPass, has_matrices
 from tapegen.loops.locality.scalar_replacement import has_iteration
 from tapegen.loops.vectorize.strip_mining import LONG, takes_vectors
@@ -256,18 +256,13 @@ def _ends(loop: For) -> tuple[Expr, Expr]:
 
 def _inner(loop: For) -> list[LoopNest]:
     """The loops in a loop, none of which contains a loop or raises an error; empty for loops of other kinds."""
-    if loop.step not in (Const(1), Const(-1)) or constant_trip_count(loop) < _FEW:
+    if loop.step not in (Const(1), Const(-1)) or largest_trip_count(loop) < _FEW:
         return []
     found: list[LoopNest] = []
     for stmt in traversal.statements(loop.body):
         if isinstance(stmt, For):
             nest = in_loops((stmt,), stmt.body)
-            if (
-                nest is None
-                or nest.checks
-                or stmt.step not in (Const(1), Const(-1))
-                or constant_trip_count(stmt) < _FEW
-            ):
+            if nest is None or nest.checks or stmt.step not in (Const(1), Const(-1)) or largest_trip_count(stmt) < _FEW:
                 return []
             found.append(nest)
         elif not isinstance(stmt, (Assign, Store, If, Comment)) and not _is_plain(stmt):

@@ -55,7 +55,7 @@ from tapegen.ir.types import BOOL, Array, Scalar
 from tapegen.loops.analysis.block_queries import read_after_loops
 from tapegen.loops.analysis.dependence import LoopNest, in_loops
 from tapegen.loops.analysis.symbolic_bounds import dim
-from tapegen.loops.analysis.trip_counts import constant_trip_count
+from tapegen.loops.analysis.trip_counts import largest_trip_count
 from tapegen.loops.locality.packing_buffers import PackingPass, has_matrices
 
 _FEW = 8  # iterations that take less time than creating the rows
@@ -125,7 +125,7 @@ class _Abreast(PackingPass):
     def _trips(self, loop: For) -> _Trips | None:
         """The description of a loop whose iterations are independent and should be interleaved."""
         first, step = (loop.start, loop.step) if loop.step == Const(1) else (plus(loop.stop, 1), loop.step)
-        if first != Const(0) or step not in (Const(1), Const(-1)) or constant_trip_count(loop) < _FEW:
+        if first != Const(0) or step not in (Const(1), Const(-1)) or largest_trip_count(loop) < _FEW:
             return None
         parts = _parts(loop)
         inner = [part for part in parts if part.loops[0] is not loop]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import intrinsics
-from tapegen.ir.affine import minus, plus, times
+from tapegen.ir.affine import linear, minus, plus, times
 from tapegen.ir.nodes import Call, Const, Expr, Slice, Tuple, Var
 from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar, TupleOf
 from tapegen.loops.analysis.symbolic_bounds import UNIT, Extent, Extents
@@ -293,6 +293,15 @@ def flattened(w: LoopBuilder, array: Expr) -> Var:
 
 def _rolled(w: LoopBuilder, x: ElementRule, axis: int, shift: Expr) -> ElementRule:
     size = w.clamped(x.extents[axis])
+    distance = linear(shift)
+
+    def around(index: Indices) -> Expr:
+        """Indices of a constant distance: a loop may have none that wraps but at its ends."""
+        source = w.bind(Call(operator.mod, (plus(index[axis], -distance.constant), size), (), INT))
+        return x.at((*index[:axis], source, *index[axis + 1 :]))
+
+    if distance.is_constant:
+        return ElementRule(x.extents, x.dtype, around)
     safe = Call(max, (size, Const(1)), (), INT)  # an empty axis has nothing to move
     start = w.bind(Call(operator.mod, (Call(operator.neg, (shift,), (), INT), safe), (), INT), "start")
 

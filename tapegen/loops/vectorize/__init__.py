@@ -4,6 +4,7 @@
 * `loop_reversal` - loops that count up
 * `shifted_gather` - additions to neighbouring elements as a loop over the elements
 * `loop_distribution` - additions that no iteration waits for, in loops of their own
+* `index_set_splitting` - index set splitting of loops with tests of their counters
 * `vector_calls` - vector variants of elementary functions, with loop versioning
 * `modulo_reduction` - strength reduction of modulo
 * `if_conversion` - if-conversion of guarded divisions

@@ -82,12 +82,11 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import BOOL, INT, Array
 from tapegen.loops.analysis.block_queries import has_backward_sweep
-from tapegen.loops.analysis.dependence import Access, LoopNest, in_loops
+from tapegen.loops.analysis.dependence import LoopNest
 from tapegen.loops.analysis.flow_facts import FlowFacts
-from tapegen.loops.analysis.iteration_order import Conflicts, IterationOrderPass
-from tapegen.loops.analysis.trip_counts import constant_trip_count
-from tapegen.loops.vectorize.loop_reversal import reversed_loop
-from tapegen.loops.vectorize.shifted_gather import gathered
+from tapegen.loops.analysis.iteration_order import Conflicts
+from tapegen.loops.analysis.trip_counts import largest_trip_count
+from tapegen.loops.vectorize.shifted_gather import GatheringPass, apart
 
 _FEW = 3  # scalars of each iteration that are expanded for the other loops
 
@@ -102,7 +101,7 @@ def distribute_loops(function: Function) -> Function:
     return traversal.with_body(function, _Distribution(function).block(function.body))
 
 
-class _Distribution(IterationOrderPass):
+class _Distribution(GatheringPass):
     def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
         """The loop, and the loops that are split off."""
         if nest.checks or sum(isinstance(stmt, Store) and stmt.accumulate for stmt in nest.body) < 2:
@@ -110,24 +109,6 @@ class _Distribution(IterationOrderPass):
         if self.order(nest) != "carried":
             return [nest.stmt]
         return self.gathered(nest) or self.parted(nest) or [nest.stmt]
-
-    def gathered(self, nest: LoopNest) -> list[Stmt]:
-        """Loops over the elements that several iterations add to, and what is left of the loop."""
-        conflicts = self.conflicts(nest)
-
-        def apart(stores: list[Store]) -> list[Store]:
-            return [
-                each for each in _leaving(nest, stores, conflicts) if conflicts.group(each.array) not in self.deciding
-            ]
-
-        found = gathered(nest, apart, self.memory.group, self.leaving, self.names)
-        if found is None:
-            return []
-        loops, left = found
-        if not left:
-            return loops
-        rest = nest.with_body(left)
-        return [*loops, reversed_loop(rest.stmt) if self.order(rest) == "reversible" else rest.stmt]
 
     def parted(self, nest: LoopNest) -> list[Stmt]:
         """The loop, and loops for what leaves it with rows of scalars."""
@@ -159,13 +140,13 @@ def _parted(
     ends = (loop.start, loop.stop)
     if (
         any(traversal.free_vars(end) & nest.assigned or traversal.loads(end) for end in ends)
-        or constant_trip_count(loop) < _SHORT
+        or largest_trip_count(loop) < _SHORT
     ):
         return []  # the other loops must have the same counter; a short loop is not worth new arrays
     moving = [access for access in nest.accesses if _moves(access.index, nest)]
     if not any(conflicts.elsewhere(a, b) for k, a in enumerate(moving) for b in moving[:k]):
         return []
-    leaving = [stmt for stmt in _leaving(nest, additions, conflicts) if conflicts.group(stmt.array) not in decide]
+    leaving = [stmt for stmt in apart(nest, additions, conflicts) if conflicts.group(stmt.array) not in decide]
     read = {var for stmt in leaving for var in traversal.free_vars(stmt.value) & nest.assigned}
     if len(leaving) < 2 or len(read) > _FEW or not all(map(is_float64, read)) or read & nest.changing:
         return []
@@ -276,29 +257,6 @@ def _additions(nest: LoopNest, group: Callable[[Var], Var]) -> list[Store]:
         and _moves(stmt.index, nest)
         and not any(group(load.array) in written for load in traversal.loads(stmt.value))
     ]
-
-
-def _leaving(nest: LoopNest, leaving: list[Store], conflicts: Conflicts) -> list[Store]:
-    """Those of some additions whose elements nothing else in the loop accesses."""
-    accesses = {stmt: _accesses(nest, stmt) for stmt in nest.body}
-    while True:
-        others = [
-            access
-            for stmt in nest.body
-            for access in accesses[stmt]
-            if not (stmt in leaving and access is accesses[stmt][0])
-        ]
-        apart = [stmt for stmt in leaving if not any(conflicts.anywhere(accesses[stmt][0], other) for other in others)]
-        if apart == leaving:
-            return leaving
-        leaving = apart
-
-
-def _accesses(nest: LoopNest, stmt: Stmt) -> tuple[Access, ...]:
-    """The accesses of one statement; a store's target first."""
-    own = in_loops(nest.loops, (stmt,))
-    assert own is not None
-    return own.accesses
 
 
 def _moves(index: tuple[Any, ...], nest: LoopNest) -> bool:

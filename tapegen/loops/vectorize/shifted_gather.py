@@ -22,9 +22,11 @@ from tapegen.ir.affine import folded, is_int, linear, minus, plus
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Call, Comment, Const, Expr, For, If, Load, Stmt, Store, Var
 from tapegen.ir.types import BOOL, INT
-from tapegen.loops.analysis.dependence import LoopNest, same_iteration
+from tapegen.loops.analysis.dependence import Access, LoopNest, in_loops, same_iteration
 from tapegen.loops.analysis.independence import stride
-from tapegen.loops.analysis.trip_counts import constant_trip_count
+from tapegen.loops.analysis.iteration_order import Conflicts, IterationOrderPass
+from tapegen.loops.analysis.trip_counts import largest_trip_count
+from tapegen.loops.vectorize.loop_reversal import reversed_loop
 
 _SHORT = 16  # iterations that are too few for loops of their own
 _WIDEST = 6  # the maximal distance of the elements that an iteration adds to
@@ -58,9 +60,52 @@ class _Addition:
         return _at(replace(self.store, value=self.value), counter, iteration)
 
 
-def gathered(
+class GatheringPass(IterationOrderPass):
+    """A pass over innermost loops that turns additions to neighbouring elements into loops over the elements."""
+
+    def gathered(self, nest: LoopNest) -> list[Stmt]:
+        """Loops over the elements that several iterations add to, and what is left of the loop."""
+        conflicts = self.conflicts(nest)
+
+        def free(stores: list[Store]) -> list[Store]:
+            return [each for each in apart(nest, stores, conflicts) if conflicts.group(each.array) not in self.deciding]
+
+        found = _gathered(nest, free, self.memory.group, self.leaving, self.names)
+        if found is None:
+            return []
+        loops, left = found
+        if not left:
+            return loops
+        rest = nest.with_body(left)
+        return [*loops, reversed_loop(rest.stmt) if self.order(rest) == "reversible" else rest.stmt]
+
+
+def apart(nest: LoopNest, leaving: list[Store], conflicts: Conflicts) -> list[Store]:
+    """Those of some additions whose elements nothing else in the loop accesses."""
+    accesses = {stmt: _accesses(nest, stmt) for stmt in nest.body}
+    while True:
+        others = [
+            access
+            for stmt in nest.body
+            for access in accesses[stmt]
+            if not (stmt in leaving and access is accesses[stmt][0])
+        ]
+        apart = [stmt for stmt in leaving if not any(conflicts.anywhere(accesses[stmt][0], other) for other in others)]
+        if apart == leaving:
+            return leaving
+        leaving = apart
+
+
+def _accesses(nest: LoopNest, stmt: Stmt) -> tuple[Access, ...]:
+    """The accesses of one statement; a store's target first."""
+    own = in_loops(nest.loops, (stmt,))
+    assert own is not None
+    return own.accesses
+
+
+def _gathered(
     nest: LoopNest,
-    apart: Callable[[list[Store]], list[Store]],
+    free: Callable[[list[Store]], list[Store]],
     group: Callable[[Var], Var],
     lasting: Set[Var],
     names: NameSupply,
@@ -71,7 +116,7 @@ def gathered(
     ----------
     nest : LoopNest
         A single loop of a backward sweep that raises no errors.
-    apart : callable
+    free : callable
         Of some additions, those whose elements nothing else in the loop accesses.
     group : callable
         The representative of the alias set of an array.
@@ -84,14 +129,14 @@ def gathered(
     ends = (loop.start, loop.stop)
     if any(traversal.free_vars(end) & nest.assigned or traversal.loads(end) for end in ends):
         return None
-    if constant_trip_count(loop) < _SHORT:
+    if largest_trip_count(loop) < _SHORT:
         return None
     moving = [
         stmt for stmt in nest.body if isinstance(stmt, Store) and stmt.accumulate and _axis(nest, stmt) is not None
     ]
     if len(moving) < 2:
         return None
-    groups = _groups(_additions(nest, apart(moving), group))
+    groups = _groups(_additions(nest, free(moving), group))
     if not groups or not _pays(nest, groups):
         return None
     counter = loop.target

@@ -1,0 +1,154 @@
+"""Loops whose tests change at their ends: the iterations between have none, and all of them are the user's."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapegen as tg
+from tests.grown.loop_texts import uncompiled
+from tests.nests_reader import assert_same, lowered_text
+
+R = np.random.default_rng(23)
+
+
+def wrapped(x: Any, c: Any) -> Any:
+    n = x.size
+    y = np.empty(n)
+    for i in range(n):
+        y[i] = (x[(i + 1) % n] - x[(i - 2) % n]) * x[i - 1] + c * x[i]
+    return np.sum(y * y)
+
+
+def rolled(x: Any, c: Any) -> Any:
+    y = (np.roll(x, -1) - np.roll(x, 2)) * np.roll(x, 1) + c * np.roll(x, 5)
+    return np.sum(y * y)
+
+
+def rolled_rows(x: Any, c: Any) -> Any:
+    y = np.reshape(x[: x.size // 2 * 2], (-1, 2))
+    return np.sum((np.roll(y, 3, axis=0) - np.roll(y, (1, -1), axis=(0, 1))) ** 2 * c)
+
+
+def guarded(x: Any, c: Any) -> Any:
+    n = x.size
+    s = 0.0
+    for i in range(n):
+        if i == 0:
+            left = x[n - 1]
+        elif i < 2 or not i > 1:
+            left = x[0] * c
+        else:
+            left = x[i - 2]
+        if i + 1 >= n:
+            right = x[0]
+        else:
+            right = x[i + 1]
+        s += (right - left) * x[i]
+    return s
+
+
+def summed_downwards(x: Any, c: Any) -> Any:
+    """Iterations that depend on each other, and a value that is read after the loop."""
+    s = c
+    last = 0.0
+    for i in range(x.size - 1, -1, -1):
+        if i != x.size - 1 and n_of(i) > 0:
+            s = 0.5 * s * x[i + 1]
+        last = x[i - 1] * s
+    return s + last
+
+
+def n_of(i: Any) -> Any:
+    return i + 1
+
+
+def in_rows(x: Any, c: Any) -> Any:
+    m = x.size // 2
+    a = np.reshape(x[: 2 * m], (2, m))
+    s = 0.0
+    for i in range(2):
+        for j in range(m):
+            s += (a[(i + 1) % 2, j] - c * a[i, (j - 1) % m]) * a[i, (j + 1) % m]
+    return s
+
+
+PROGRAMS = (wrapped, rolled, rolled_rows, guarded, summed_downwards, in_rows)
+
+
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda function: function.__name__)
+def test_gradients_are_those_of_the_loop(function: Any) -> None:
+    sample = R.random(9)
+    with uncompiled():
+        ours = tg.differentiable(function, wrt=(0, 1), backend="numba", cache=False)
+        ours.value_and_grad(sample, 0.7)
+        with tg.debug(disable=("split_index_sets", "distribute_loops")):
+            plain = tg.differentiable(function, wrt=(0, 1), backend="numba", cache=False)
+            plain.value_and_grad(sample, 0.7)
+        for n in (*range(2, 12), 37):
+            x = R.random(n)
+            value, parts = ours.value_and_grad(x, 0.7)
+            want, expected = plain.value_and_grad(x, 0.7)
+            assert value == want == pytest.approx(function(x, 0.7), rel=1e-13)
+            for part, right in zip(parts, expected, strict=True):
+                np.testing.assert_allclose(part, right, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("function", [wrapped, rolled], ids=lambda function: function.__name__)
+def test_the_loops_between_have_no_remainders(function: Any) -> None:
+    text = str(tg.differentiable(function, wrt=(0, 1)).inspect(R.random(9), 0.7).compiled)
+    text = re.sub(r" *#.*\n", "", text)
+    between = [part for part in text.split("for ") if re.match(r"\w+ in range\(\d, \w+ - 1\)", part)]
+    assert between
+    assert not any("%" in part or " else " in part for part in between)
+
+
+STAYS = """
+def f(x, y, m):
+    for i in range(x.shape[0]):
+        if i == m:
+            break
+        y[i] = x[i - 1]
+    for i in range(x.shape[0]):
+        if i < m:
+            y[i] += x[i]
+    for i in range(6):
+        if i > 0:
+            y[i] += x[i - 1]
+    return m
+"""
+
+SPLIT = """
+def f(x, y, m):
+    s = 0.0
+    for i in range(m, x.shape[0] - 1):
+        if i > m:
+            s = s*0.5 + x[i - 1]
+        if i != x.shape[0] - 2 and i >= m + 2:
+            y[i] = s
+        else:
+            y[i] = -s
+    for i in range(x.shape[0] - 1, m - 1, -1):
+        k = i - 1 if i - 1 >= m else i
+        y[i] = y[i] + x[k]*y[k]
+    for i in range(x.shape[0]):
+        if i - 3 < 0 or x.shape[0] - i <= 2:
+            y[i] = 0.0
+        if x[i] > 0.5:
+            y[i] += y[(i - 3) % x.shape[0]]
+    return s
+"""
+
+
+def test_other_loops_stay() -> None:
+    text = lowered_text(STAYS, R.random(8), R.random(8), 3)
+    assert text.count("for ") == 3
+    assert_same(STAYS, *[(R.random(n), R.random(n), m) for n in (6, 9) for m in (0, 3, 20)])
+
+
+def test_loops_between_any_ends() -> None:
+    assert lowered_text(SPLIT, R.random(8), R.random(8), 0).count("for ") > 6
+    assert_same(SPLIT, *[(R.random(n), R.random(n), m) for n in (2, 3, 4, 5, 9, 20) for m in (0, 1, 3)])
