@@ -95,7 +95,11 @@ class Jacobian:
             text = make(lowered.function, wrt, active, lowered.modules, mode, kept=(*kept, *stored))
             options = self.options
             runners[mode] = differentiable(
-                text, backend=options.backend, boundscheck=options.boundscheck, fastmath=options.fastmath
+                text,
+                backend=options.backend,
+                boundscheck=options.boundscheck,
+                fastmath=options.fastmath,
+                parallel=options.parallel,
             )
         call.check_stores("joint")
         leaves = call.leaves()

@@ -5,6 +5,7 @@ A setting is a field with its default; its type is the `Literal` of what it may 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
@@ -25,18 +26,22 @@ class Config:
         processors, and is no worker of `multiprocessing`.
     progress : {"auto", True, False}
         Whether a line says what is compiled while a call waits for it: "auto" in terminals and notebooks.
+    threads : {"auto"} or int
+        How many threads run what is compiled with `parallel=True`; results do not depend on it.  "auto": as many as
+        this process may use processors, one in a worker of `multiprocessing`.
 
     Examples
     --------
     >>> import tapegen as tg
     >>> tg.config.tracebacks = "full"
     >>> tg.config
-    Config(tracebacks='full', background='auto', progress='auto')
+    Config(tracebacks='full', background='auto', progress='auto', threads='auto')
     """
 
     tracebacks: Literal["user", "full"] = "user"
     background: Literal["auto", False] = "auto"
     progress: Literal["auto", True, False] = "auto"
+    threads: Literal["auto"] | int = "auto"
 
     if not TYPE_CHECKING:  # to a type checker it would allow every name
 
@@ -44,14 +49,28 @@ class Config:
             choices = _CHOICES.get(name)
             if choices is None:
                 raise AttributeError(f"tg.config has no setting {name!r}; it has {', '.join(_CHOICES)}.")
-            if not any(type(value) is type(choice) and value == choice for choice in choices):
-                raise BadArgument(
-                    f"tg.config.{name} = {value!r} is unknown.", f"Use {' or '.join(map(repr, choices))}."
-                )
+            counts = int in choices and type(value) is int and value > 0
+            if not counts and not any(type(value) is type(choice) and value == choice for choice in choices):
+                known = ["a positive number" if choice is int else repr(choice) for choice in choices]
+                raise BadArgument(f"tg.config.{name} = {value!r} is unknown.", f"Use {' or '.join(known)}.")
             object.__setattr__(self, name, value)
+            for changed in _OBSERVERS.get(name, ()):
+                changed()
 
 
-_CHOICES = {name: get_args(hint) for name, hint in get_type_hints(Config).items()}
+def _choices(hint: Any) -> tuple[Any, ...]:
+    """What a setting may be: values, and `int` for any positive number."""
+    return tuple(choice for part in get_args(hint) for choice in (get_args(part) or (part,)))
+
+
+_CHOICES = {name: _choices(hint) for name, hint in get_type_hints(Config).items()}
+_OBSERVERS: dict[str, list[Callable[[], None]]] = {}
+
+
+def when_changed(name: str, changed: Callable[[], None]) -> None:
+    """Call a function after each assignment to a setting."""
+    _OBSERVERS.setdefault(name, []).append(changed)
+
 
 config: Config = Config()
 """The settings in force."""

@@ -20,6 +20,7 @@ import pytest
 from tapegen.backend.printer.module import emit
 from tapegen.ir.nodes import Function
 from tapegen.ir.passes import Pass
+from tapegen.loops.parallel.outlining import chunks_of
 from tapegen.loops.pipeline import PASSES
 from tests.nests_reader import read
 
@@ -45,13 +46,13 @@ def program(text: str, where: str) -> Function:
 
 def printed(function: Function) -> str:
     """The text of a program, without the functions that it needs."""
-    text = emit(function).text
-    return text[text.index(f"def {function.name}(") :].strip("\n")
+    text = emit(function, routines=chunks_of(function)).text
+    return text[text.index(f"def {function.name}") :].strip("\n")
 
 
 def run(one: Pass[Any], function: Function) -> Function:
     """What a pass makes of a program."""
-    options = {"boundscheck": True, "wide": True, "bailouts": True, "messages": True}
+    options = {"boundscheck": True, "wide": True, "bailouts": True, "messages": True, "verdicts": []}
     changed: Function = one.run(function, **{name: options[name] for name in one.options})
     return changed
 

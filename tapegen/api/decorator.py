@@ -83,6 +83,7 @@ def differentiable(
     fastmath: bool = False,
     cache: bool = True,
     signatures: Sequence[str] = (),
+    parallel: bool = False,
     **_: Any,
 ) -> Any:
     """Give a Python function derivatives.
@@ -108,6 +109,10 @@ def differentiable(
         Store compiled code on disk, in a directory of the user, for other processes; see docs/cache.md.
     signatures : sequence of str
         Argument types (`"f8[:], f8, n=3"`) for which the command line writes derivatives to files.
+    parallel : bool
+        Run long loops of compiled code in several threads where their iterations are independent but for sums, those of
+        `numba.prange` included; see docs/howto/threads.md.  Sums are then added up in chunks, which do not depend on
+        the number of threads (`tg.config.threads`).
 
     Returns
     -------
@@ -131,7 +136,7 @@ def differentiable(
     (6.0, (6.0, 2.0))
     """
     refuse_keywords("differentiable", _)
-    options = Options(wrt, has_aux, backend, boundscheck, fastmath, cache, signatures)
+    options = Options(wrt, has_aux, backend, boundscheck, fastmath, cache, signatures, parallel)
 
     def decorate(function: Any) -> Any:
         if isinstance(function, Differentiable):

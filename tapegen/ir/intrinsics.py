@@ -10,7 +10,7 @@ import functools
 import inspect
 import logging
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -178,6 +178,16 @@ def exact(value: int) -> int:
 def grown(tape: np.ndarray) -> np.ndarray:
     """A copy with twice the capacity; the contents of the new half are undefined."""
     return np.concatenate((tape, np.empty_like(tape)))
+
+
+MOST_CHUNKS = 64
+"""Largest number of chunks of a parallel loop."""
+
+
+def run_chunks(function: Callable[..., None], chunks: int, *args: Any) -> None:
+    """`function(chunk, chunks, *args)` for each chunk: in any order, or by several threads."""
+    for chunk in range(chunks):
+        function(chunk, chunks, *args)
 
 
 def dots(*vectors: np.ndarray) -> tuple[Any, ...]:

@@ -18,6 +18,7 @@ class Keywords(TypedDict, total=False):
     fastmath: bool
     cache: bool
     signatures: Sequence[str]
+    parallel: bool
 
 
 class AllKeywords(Keywords, total=False):

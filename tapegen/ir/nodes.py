@@ -430,6 +430,7 @@ class Function:
     computed: tuple[Var, ...] = ()  # parameters that are not the user's arguments: their sizes may be 1
     known: dict[Any, Any] = field(init=False, default_factory=dict, compare=False, repr=False)  # `traversal.once`
     tangents: tuple[tuple[Var, Var], ...] = ()  # (parameter, parameter with its tangent), of equal shapes
+    deciding: frozenset[Var] = frozenset()  # variables on whose last bit control flow outside of it depends
 
 
 @dataclass(eq=False, slots=True)
@@ -451,6 +452,9 @@ class Routine:
         For a derivative: the derivation that made it.
     derived : dict
         Its derivatives, by `Derivation`.
+    by_chunks : bool
+        Whether it is a chunk of a parallel loop, which writes into its arguments: a call stands for
+        `intrinsics.run_chunks`, with the number of chunks first.
     """
 
     name: str
@@ -458,6 +462,7 @@ class Routine:
     shares: tuple[frozenset[int], ...] = ()
     source: Derivation | None = None
     derived: dict[Derivation, Routine] = field(default_factory=dict)
+    by_chunks: bool = False
 
     @property
     def __name__(self) -> str:

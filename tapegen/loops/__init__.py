@@ -6,6 +6,7 @@
 * `library` - library calls in compiled code
 * `scalarize` - array statements as loop nests
 * `locality` - fusion, interchange, packing, scalar replacement
+* `parallel` - loops that several threads run
 * `vectorize` - inner loops as vector instructions need them
 
 The input is a finished function whose statements may hold whole expression trees of arrays; the output has loops,

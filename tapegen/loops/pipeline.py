@@ -9,6 +9,7 @@ those of NumPy and Python.  All later passes are optimizations of loops.
 * `library` - functions that compiled code cannot call, as templates and as calls that numba supports
 * `scalarize` - array statements as loop nests
 * `locality` - fewer loops and arrays, and memory that is in cache when a loop accesses it again
+* `parallel` - loops that several threads run
 * `vectorize` - innermost loops that become vector instructions; less for numba to compile
 """
 
@@ -35,6 +36,7 @@ from tapegen.loops.locality.live_range_splitting import split_live_ranges
 from tapegen.loops.locality.scalar_replacement import replace_scalars
 from tapegen.loops.locality.scatter_to_gather import convert_scatter_to_gather
 from tapegen.loops.locality.zero_init_sinking import sink_zero_init
+from tapegen.loops.parallel.outlining import Verdict, chunks_of, outline_loops
 from tapegen.loops.scalarize import concatenation, contractions, index_functions, permutations, reductions  # noqa: F401  (they fill the tables)
 from tapegen.loops.scalarize.driver import scalarize
 from tapegen.loops.vectorize.check_coalescing import coalesce_checks
@@ -52,6 +54,20 @@ from tapegen.loops.vectorize.vector_calls import vectorize_math
 from tapegen.rules.external_functions import matrices, numbers
 
 __all__ = ["PASSES", "lower_to_loops"]
+
+FINISHING: tuple[Pass[Function], ...] = (
+    Pass("pack_columns", pack_columns, "columns that inner loops run along, in contiguous memory"),
+    Pass("reduce_modulo", reduce_modulo, "comparisons instead of divisions"),
+    Pass("if_convert_division", if_convert_division, "selected divisors instead of branches"),
+    Pass("coalesce_checks", coalesce_checks, "fewer blocks of code to compile"),
+    Pass("strip_mine_reductions", strip_mine_reductions, "terms of sums in blocks, for vector instructions"),
+    Pass("vectorize_math", vectorize_math, "elementary functions of several iterations at once"),
+    Pass("fuse_dot_products", fuse_dot_products, "vectors that several inner products read, from memory once"),
+    Pass("unroll_and_jam_dots", unroll_and_jam_dots, "two rows of a triangular product in one pass"),
+    Pass("share_sizes", share_sizes, "sizes that are mentioned several times have names: less to compile"),
+    Pass("lower_routine_calls", lower_routine_calls, "calls of routines count their depth and pass C order", False),
+)
+"""The last passes, which the functions of parallel loops go through as well."""
 
 PASSES: tuple[Pass[Function], ...] = (
     Pass("insert_bailouts", insert_bailouts, "messages that need Python: it runs instead", False, ("bailouts",)),
@@ -72,16 +88,8 @@ PASSES: tuple[Pass[Function], ...] = (
     Pass("interchange_loops", interchange_loops, "inner loops along rows instead of columns"),
     Pass("split_index_sets", split_index_sets, "loops without tests of their counters, between their first and last"),
     Pass("replace_scalars", replace_scalars, "elements that every iteration accesses, in registers"),
-    Pass("pack_columns", pack_columns, "columns that inner loops run along, in contiguous memory"),
-    Pass("reduce_modulo", reduce_modulo, "comparisons instead of divisions"),
-    Pass("if_convert_division", if_convert_division, "selected divisors instead of branches"),
-    Pass("coalesce_checks", coalesce_checks, "fewer blocks of code to compile"),
-    Pass("strip_mine_reductions", strip_mine_reductions, "terms of sums in blocks, for vector instructions"),
-    Pass("vectorize_math", vectorize_math, "elementary functions of several iterations at once"),
-    Pass("fuse_dot_products", fuse_dot_products, "vectors that several inner products read, from memory once"),
-    Pass("unroll_and_jam_dots", unroll_and_jam_dots, "two rows of a triangular product in one pass"),
-    Pass("share_sizes", share_sizes, "sizes that are mentioned several times have names: less to compile"),
-    Pass("lower_routine_calls", lower_routine_calls, "calls of routines count their depth and pass C order", False),
+    Pass("outline_loops", outline_loops, "loops that threads run, as functions of a chunk", True, ("verdicts",)),
+    *FINISHING,
 )
 """The passes in order.
 
@@ -97,6 +105,7 @@ def lower_to_loops(
     wide: bool = False,
     bailouts: bool = False,
     messages: bool = False,
+    verdicts: list[Verdict] | None = None,
     watch: Callable[[str, Function], None] | None = None,
 ) -> Function:
     """The same program without array expressions.
@@ -115,6 +124,8 @@ def lower_to_loops(
         Whether Python runs in place of compiled code that bails out.
     messages : bool
         Whether there is a Python that writes messages for compiled code.
+    verdicts : list, optional
+        Given for a program whose loops may run in parallel, it is filled with what became of them.
     watch : callable, optional
         Called with the program after each pass.
 
@@ -129,7 +140,11 @@ def lower_to_loops(
         If a call is neither lowered nor supported by numba.
     """
     _enter_external_functions()
-    return run_passes(PASSES, function, watch, boundscheck=boundscheck, wide=wide, bailouts=bailouts, messages=messages)
+    options = {"boundscheck": boundscheck, "wide": wide, "bailouts": bailouts, "messages": messages}
+    found = run_passes(PASSES, function, watch, verdicts=verdicts, **options)
+    for routine, chunk in chunks_of(found).items():
+        routine.function = run_passes(FINISHING, chunk)
+    return found
 
 
 def _enter_external_functions() -> None:

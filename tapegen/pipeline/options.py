@@ -39,6 +39,7 @@ class Options:
     fastmath: bool = False
     cache: bool = True
     signatures: Sequence[str] = ()
+    parallel: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.wrt, int | str):

@@ -442,7 +442,8 @@ class Program:
                 wrt, active = self.wrt_vars(), self.active_results(scalar=form == "joint")
             params = self.lowered.function.params
             positions = [params.index(var) for var in wrt]
-            chosen = (form, wide, positions, active, self.options.boundscheck, sorted(self.disabled))
+            options = (self.options.boundscheck, self.options.parallel)
+            chosen = (form, wide, positions, active, *options, sorted(self.disabled))
             names = (sorted(self.user_names), sorted(self.lowered.modules.items()), self._header())
             place = Place(self.lowered.function, [*map(repr, chosen), *map(repr, names), self._decorator()])
             return place, place.load()
@@ -463,6 +464,7 @@ class Program:
 
     def _compiled_text(self, function: Function, *, wide: bool, stage: str = "") -> PythonSource:
         """The source for numba, or its state after some pass."""
+        from tapegen.loops.parallel.outlining import chunks_of
         from tapegen.loops.pipeline import lower_to_loops
 
         with self.boundary("printing"), without_passes(self.disabled):
@@ -475,6 +477,7 @@ class Program:
                         wide=wide,
                         bailouts=self.options.backend == "auto",
                         messages=True,
+                        verdicts=[] if self.options.parallel else None,
                         watch=programs.__setitem__,
                     )
                 except NoCompiledForm:
@@ -483,6 +486,7 @@ class Program:
                 else:
                     programs[""] = loops
                 routines = self.routines(programs["insert_bailouts"], compiled=True, messages=True)
+                routines |= chunks_of(programs[stage])
             modules, header, decorator = self.lowered.modules, self._header(), self._decorator()
             source = emit(programs[stage], modules=modules, header=header, decorator=decorator, routines=routines)
             return replace(source, only_reads=_only_reads(function) and not (routines or source.namespace))

@@ -56,7 +56,7 @@ def background(monkeypatch: pytest.MonkeyPatch) -> Iterator[Queue]:
     """Background compilation with a queue of its own, whose helper ends with the test; nothing is loaded yet."""
     monkeypatch.setattr(machine_code, "_loaded", {})
     monkeypatch.setenv(availability.SWITCH, "1")
-    monkeypatch.setattr(availability, "_is_worker", lambda: False)
+    monkeypatch.setattr(availability, "is_worker", lambda: False)
     made = Queue()
     monkeypatch.setattr(compile_queue, "_queue", made)
     yield made
@@ -370,7 +370,7 @@ def test_precompile_refuses_other_modes(modes: Any) -> None:
 
 def test_one_processor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(availability.SWITCH, "1")
-    monkeypatch.setattr(availability, "_is_worker", lambda: False)
+    monkeypatch.setattr(availability, "is_worker", lambda: False)
     assert availability.is_on()
     quota = tmp_path / "cpu.max"
     monkeypatch.setattr(availability, "_CPU_QUOTA", str(quota))
@@ -382,7 +382,7 @@ def test_one_processor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_switches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(availability, "_is_worker", lambda: False)
+    monkeypatch.setattr(availability, "is_worker", lambda: False)
     monkeypatch.delenv(availability.SWITCH)
     assert availability.is_on()
     with availability.waiting():

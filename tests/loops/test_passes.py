@@ -64,6 +64,7 @@ FIRES: dict[str, Any] = {
     "fuse_loops": "lorenz96",
     "sink_zero_init": "lorenz96",
     "interchange_loops": "syrk",
+    "outline_loops": "black_scholes",
     "pack_columns": "gramschmidt",
     "split_index_sets": "lorenz96",
     "replace_scalars": "cholesky",
@@ -157,7 +158,8 @@ def test_a_kernel_has_the_same_gradient_without_a_pass(name: str, monkeypatch: p
     kernel = importlib.import_module(f"benchmarks.kernels.{fires}") if isinstance(fires, str) else None
     args = (X,) if kernel is None else kernel.small()
     dots = tuple(arg * 0.5 if isinstance(arg, np.ndarray) and arg.dtype == float else None for arg in args)
-    function = tg.differentiable(wrt=(0,) if kernel is None else kernel.WRT, cache=False)(kernel.f if kernel else fires)
+    options: Any = {"cache": False, "parallel": name == "outline_loops"}
+    function = tg.differentiable(wrt=(0,) if kernel is None else kernel.WRT, **options)(kernel.f if kernel else fires)
 
     def outcome() -> tuple[Any, ...]:
         program = function._specialise(args, {}).program

@@ -25,12 +25,13 @@ def is_on() -> bool:
     """
     if config.background != "auto" or os.environ.get(SWITCH, "").strip().lower() in ("0", "off", "no", "false"):
         return False
-    if getattr(_thread, "waits", 0) or not sys.executable or _is_worker():
+    if getattr(_thread, "waits", 0) or not sys.executable or is_worker():
         return False
     return processors() >= 2
 
 
-def _is_worker() -> bool:
+def is_worker() -> bool:
+    """Whether this process is a worker of `multiprocessing`."""
     process = sys.modules.get("multiprocessing.process")  # where it is not loaded, this is no worker
     if process is None:
         return False
@@ -58,4 +59,4 @@ def processors() -> float:
         return found
 
 
-__all__ = ["SWITCH", "is_on", "processors", "waiting"]
+__all__ = ["SWITCH", "is_on", "is_worker", "processors", "waiting"]

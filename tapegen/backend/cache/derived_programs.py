@@ -99,6 +99,7 @@ class Place:
             "decorator": source.decorator,
             "overlapping": source.overlapping,
             "only_reads": source.only_reads,
+            "parallel": source.parallel,
             "names": names,
             "spans": coded,
             "lines": lines,
@@ -120,6 +121,7 @@ class Place:
             content["decorator"],
             content["overlapping"],
             content["only_reads"],
+            content["parallel"],
         )
         seeds, kept = (tuple(Var(name, _type_in(t)) for name, t in content[field]) for field in ("seeds", "kept"))
         return Derived(source, seeds, kept)

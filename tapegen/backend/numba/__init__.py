@@ -16,5 +16,6 @@
 * `workspaces` - memory that is kept for the next large arrays
 * `memory_limit` - how much memory a call may take
 * `code_memory` - memory that LLVM keeps for programs that are no longer used
+* `threads` - threads of compiled code
 * `library` - calls of BLAS, LAPACK, FFT and special functions
 """

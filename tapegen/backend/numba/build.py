@@ -46,6 +46,7 @@ from tapegen.backend.numba.call_resolution import calls_resolved_once
 from tapegen.backend.numba.library import fft, lapack, messages, special_functions
 from tapegen.backend.numba.liveness import fast_liveness
 from tapegen.backend.numba.patches import is_enabled, is_plain, warn_of
+from tapegen.backend.numba.threads import run_chunks
 from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import BuildError, CacheWarning, CompileLimit, InternalError, Span, TapegenError
 from tapegen.ir.recursion_limit import deep
@@ -193,6 +194,8 @@ def build_numba(
     lapack.provide()
     fft.provide()
     messages.provide()
+    if source.parallel:
+        run_chunks.provide()
     namespace = _run(source)
     if source.decorator is None:
         options: Any = {"boundscheck": boundscheck is not False, "fastmath": bool(fastmath), "error_model": "numpy"}

@@ -177,13 +177,18 @@ class Expressions:
         if node is not None:
             return node
         if isinstance(func, nodes.Routine):
-            return self._function(ast.Name(self.functions[id(func)]), call)
+            name = ast.Name(self.functions[id(func)])
+            return self._run_chunks(name, call) if func.by_chunks else self._function(name, call)
         if isinstance(func, MethodDescriptorType) or intrinsics.is_draw(func):
             receiver, *args = call.args
             return self._function(
                 ast.Attribute(self(receiver), func.__name__), nodes.Call(func, tuple(args), call.kwargs)
             )
         return self._function(self.names.reference(func), call)
+
+    def _run_chunks(self, function: ast.Name, call: nodes.Call) -> ast.expr:
+        runs = self.names.reference(intrinsics.run_chunks)
+        return ast.Call(runs, [function, *(self(arg) for arg in call.args)], [])
 
     def _function(self, func: ast.expr, call: nodes.Call) -> ast.expr:
         keywords = [ast.keyword(name, self(value)) for name, value in call.kwargs]

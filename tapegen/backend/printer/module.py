@@ -107,6 +107,7 @@ class _Module:
         self.names = Namespace(taken, modules, given)
         self.helpers = Helpers(self.names, compiled=decorator is not None)
         functions = {id(each): text.name for each, text in routines.items()}
+        self.parallel = any(routine.by_chunks for routine in routines)
         self.expressions = Expressions(self.names, self.helpers, functions, marks=marks)
 
     def source(self, header: str | None) -> PythonSource:
@@ -136,6 +137,7 @@ class _Module:
             line_map=tuple(printer.line_map),
             decorator=self.decorator,
             overlapping=any(each.shared for each in self.functions),
+            parallel=self.parallel,
         )
 
     def _decorators(self, decorator: str | None, *, reordered: bool = False) -> list[ast.expr]:

@@ -164,7 +164,7 @@ def _homes(value: object, more: tuple[str, ...]) -> list[str]:
     known = home.partition(".")[0] in _KNOWN or home in more
     if isinstance(value, FunctionType) and (value in numbers() or value in matrices()):  # of tapegen itself
         known = True
-    if value is intrinsics.tell:  # in compiled source
+    if value is intrinsics.tell or value is intrinsics.run_chunks:  # in compiled source
         known = True
     return [*([home] if known else []), "builtins", *_LIBRARIES, *more]
 

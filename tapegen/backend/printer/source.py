@@ -31,6 +31,8 @@ class PythonSource:
         Whether arguments of which one is written may share memory.
     only_reads : bool
         Whether it certainly writes into no argument and returns no part of one: read-only arrays need no other code.
+    parallel : bool
+        Whether it calls `intrinsics.run_chunks`.
     """
 
     text: str
@@ -41,6 +43,7 @@ class PythonSource:
     decorator: str | None = None
     overlapping: bool = False
     only_reads: bool = False
+    parallel: bool = False
 
     @property
     def digest(self) -> str:

@@ -112,7 +112,7 @@ def marked_call(cx: Context, func: Any, mark: Mark, args: list[Any], kwargs: dic
         ignored: Iterable[str] = Keywords.__optional_keys__  # those of the enclosing function apply
         if mark.kind == "vjp":  # the rest are arguments of the function
             others = [name for name in others if name in NAMES_OF_WRT]
-            ignored = ("backend", "boundscheck", "fastmath")
+            ignored = ("backend", "boundscheck", "fastmath", "parallel")
         try:
             refuse_keywords(f"tg.{mark.kind}", others, CHOOSE if "wrt" in takes else DIRECTIONS)
         except BadArgument as error:

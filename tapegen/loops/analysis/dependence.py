@@ -17,6 +17,7 @@ from tapegen.ir.nodes import (
     Call,
     Comment,
     Const,
+    Effect,
     Expr,
     For,
     Function,
@@ -217,7 +218,7 @@ class AliasSets:
                         self._made.setdefault(target, []).append(stmt)
                         for source in sources(stmt.value):
                             self._join(target, source)
-            elif type(stmt) not in _JOINING_NOTHING:
+            elif type(stmt) not in _JOINING_NOTHING and not is_call_by_chunks(stmt):
                 places = [var for part in stmt.headers for var in traversal.free_vars(part) if _is_place(var)]
                 for other in places[1:]:
                     self._join(places[0], other)
@@ -252,7 +253,7 @@ class AliasSets:
             if len(inside) > 1:
                 own = {loop.target for loop in _loops((stmt,))} - self._counting
                 reads, assigns = reads - own, assigns - own
-            writes = frozenset([self.group(inner.array) for inner in inside if isinstance(inner, Store)])
+            writes = frozenset([self.group(var) for inner in inside for var in _stored(inner)])
             found = reads, assigns, writes, writes.union([self.group(var) for var in reads if _is_place(var)])
             self._effects[stmt] = found
         return found
@@ -286,6 +287,26 @@ def alias_sets(function: Function) -> AliasSets:
 
 def _loops(block: Block) -> list[For]:
     return [stmt for stmt in traversal.statements(block) if type(stmt) is For]
+
+
+def is_call_by_chunks(stmt: Stmt) -> bool:
+    """Whether a statement runs a parallel loop."""
+    return type(stmt) is Effect and type(stmt.call.func) is Routine and stmt.call.func.by_chunks
+
+
+def _stored(stmt: Stmt) -> Sequence[Var]:
+    """The arrays into which a statement itself stores."""
+    if isinstance(stmt, Store):
+        return (stmt.array,)
+    match stmt:
+        case Effect(Call(Routine(by_chunks=True, function=Function() as function), args)):
+            pass
+        case _:
+            return ()
+    stored = {inner.array for inner in traversal.statements(function.body) if isinstance(inner, Store)}
+    return [
+        arg for param, arg in zip(function.params[1:], args, strict=True) if param in stored and isinstance(arg, Var)
+    ]
 
 
 def _is_place(var: Var) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Function, If, Raise, Routine, Stmt, Store, Var, While
 from tapegen.ir.types import Array, Scalar
-from tapegen.loops.analysis.dependence import AliasSets
+from tapegen.loops.analysis.dependence import AliasSets, is_call_by_chunks
 
 
 def deciding(function: Function, memory: AliasSets) -> set[Var]:
@@ -30,8 +30,10 @@ def deciding(function: Function, memory: AliasSets) -> set[Var]:
 def _deciding(function: Function, memory: AliasSets) -> set[Var]:
     made_of = _made_of(function, memory)
     exponentials = _exponentials(function)
-    found: set[Var] = set()
+    found: set[Var] = set(function.deciding)
     for stmt in traversal.statements(function.body):
+        if is_call_by_chunks(stmt):
+            continue  # `function.deciding` has what the chunks decide on
         if exponentials and (number := overflowing(stmt)) in exponentials:
             # the power also determines whether it overflowed
             found |= _contents(stmt.headers[0]) - {number}

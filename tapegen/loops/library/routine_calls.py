@@ -46,7 +46,7 @@ def _names(block: Block) -> list[str]:
 
 def _block(block: Block, left: Expr) -> Block:
     def change(node: Any) -> Any:
-        if isinstance(node, Call) and isinstance(node.func, Routine):
+        if isinstance(node, Call) and isinstance(node.func, Routine) and not node.func.by_chunks:
             return replace(node, args=(*map(_uniform, node.args), _uniform(left)))
         return node
 

@@ -1,0 +1,6 @@
+"""Loops whose iterations several threads run, in chunks.
+
+* `iterations` - what the iterations of a loop share: whether they may run in any order, and why not
+* `work` - how much work a loop is, from the sizes of arrays
+* `outlining` - loops as functions of a chunk of their iterations
+"""

@@ -1,0 +1,338 @@
+"""Outlining of parallel loops: a loop becomes a function of a chunk of its iterations, which threads call.
+
+Legal where iterations share nothing but sums (`iterations`); it pays where the loop is long, which the sizes of arrays
+tell when it begins.  How the iterations are divided depends on those sizes alone, and sums of chunks are added up in
+the order of the chunks, so that results do not depend on the number of threads.
+
+Before::
+
+    def f(x: "f8[:]"):
+        y = np.empty(x.shape[0])
+        s = 0.0
+        for i in range(x.shape[0]):
+            y[i] = 2.0 * x[i]
+            s = s + y[i]
+        return s, y
+
+After::
+
+    def f_loop(chunk, chunks, x, y, s_parts):
+        trips = x.shape[0]
+        s = 0.0
+        for i in range(chunk * trips // chunks, (chunk + 1) * trips // chunks):
+            y[i] = 2.0 * x[i]
+            s += y[i]
+        s_parts[chunk] = s
+
+
+    def f(x):
+        y = np.empty(x.shape[0])
+        s = 0.0
+        chunks = max(1, min(64, x.shape[0], 5 * x.shape[0] // 20000))
+        s_parts = np.empty(chunks)
+        intrinsics.run_chunks(f_loop, chunks, x, y, s_parts)
+        for k in range(chunks):
+            s += s_parts[k]
+        return s, y
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tapegen.errors import Span
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.affine import plus, times
+from tapegen.ir.names import BACKWARD, NameSupply
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Comment,
+    Const,
+    Effect,
+    Expr,
+    For,
+    Function,
+    If,
+    Load,
+    Return,
+    Routine,
+    Stmt,
+    Store,
+    Tuple,
+    Var,
+    While,
+)
+from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar
+from tapegen.loops.analysis.block_queries import names_in
+from tapegen.loops.analysis.dependence import alias_sets
+from tapegen.loops.analysis.rounding_sensitive import deciding
+from tapegen.loops.legalize.scalar_ops import numpy_name
+from tapegen.loops.parallel.iterations import Dependent, Shared, shared_by_iterations
+from tapegen.loops.parallel.work import trips_of, work_of
+
+LEAST = 20_000
+"""The work of a chunk, in units of `work`: about 20 microseconds, more than waking a thread takes."""
+
+_LARGEST = 2**23
+"""Elements of the copies of one array to which iterations add."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a loop runs in parallel.
+
+    Attributes
+    ----------
+    origin : Span or None
+        The loop or the array statement in the user's source.
+    backward : bool
+        Whether it is a loop of the backward sweep.
+    reason : str
+        Why it runs in one thread; empty for a parallel one.
+    """
+
+    origin: Span | None
+    backward: bool
+    reason: str = ""
+
+
+def outline_loops(function: Function, *, verdicts: list[Verdict] | None) -> Function:
+    """The same program with calls in place of loops that may run in parallel.
+
+    Parameters
+    ----------
+    function : Function
+        A program without array statements.
+    verdicts : list or None
+        Where to note what becomes of its outermost loops; None if all run in one thread.
+
+    Returns
+    -------
+    Function
+        The program; the functions of its loops are routines that it calls, for which the rest of the pipeline is due.
+    """
+    if function.inner or verdicts is None:
+        return function
+    outlining = _Outlining(function)
+    body = outlining.block(function.body)
+    verdicts[:] = outlining.verdicts
+    if body == function.body:
+        return function
+    return replace(traversal.with_body(function, body), deciding=frozenset(outlining.deciding))
+
+
+def chunks_of(function: Function) -> dict[Routine, Function]:
+    """The functions of the parallel loops of a program."""
+    found = {}
+    for routine in traversal.routines(function.body):
+        if routine.by_chunks and routine.function is not None:
+            found[routine] = routine.function
+    return found
+
+
+class _Outlining:
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.memory = alias_sets(function)
+        self.deciding = deciding(function, self.memory)
+        self.names = NameSupply(names_in(function))
+        self.backward = function.backward
+        self.verdicts: list[Verdict] = []
+        self.around: list[tuple[Block, Block, For | While | None]] = []  # `Surroundings`, outermost first
+
+    def block(self, block: Block, around: For | While | None = None) -> Block:
+        out: list[Stmt] = []
+        self.around.append(((), (), around))
+        for k, stmt in enumerate(block):
+            self.around[-1] = block[:k], block[k + 1 :], around
+            if isinstance(stmt, Comment):
+                self.backward |= stmt.text == BACKWARD
+                out.append(stmt)
+            elif isinstance(stmt, For):
+                out += self._loop(stmt)
+            else:
+                out.append(self._inside(stmt))
+        self.around.pop()
+        return tuple(out)
+
+    def _inside(self, stmt: Stmt) -> Stmt:
+        if not stmt.blocks:
+            return stmt
+        loop = stmt if isinstance(stmt, (For, While)) else None
+        return traversal.with_blocks(stmt, tuple([self.block(block, loop) for block in stmt.blocks]))
+
+    def _loop(self, loop: For) -> list[Stmt]:
+        try:
+            shared = shared_by_iterations(self.function, loop, self.around[::-1])
+        except Dependent as dependent:
+            self.verdicts.append(Verdict(loop.origin, self.backward, dependent.reason))
+            return [self._inside(loop)]
+        if isinstance(trips_of(loop), Const) and not any(stmt.blocks for stmt in loop.body):
+            return [loop]
+        self.verdicts.append(Verdict(loop.origin, self.backward))
+        return _Call(self, loop, shared).statements()
+
+
+class _Call:
+    """The statements in place of one loop."""
+
+    def __init__(self, outlining: _Outlining, loop: For, shared: Shared) -> None:
+        self.outlining, self.loop, self.shared, self.names = outlining, loop, shared, outlining.names
+        self.origin = loop.origin
+        self.chunk, self.chunks = (Var(self.names.fresh(name), INT) for name in ("chunk", "chunks"))
+        self.parts = {var: self._parts_of(var) for var in (*shared.sums, *shared.totals)}
+
+    def _parts_of(self, var: Var) -> Var:
+        type_ = var.type
+        assert isinstance(type_, Array | Scalar)
+        rank = type_.rank if isinstance(type_, Array) else 0
+        return Var(self.names.fresh(f"{var.name}_parts"), Array(type_.dtype, rank + 1, "C"))
+
+    def statements(self) -> list[Stmt]:
+        """The number of chunks, the call, and the sums of what chunks have added up."""
+        out: list[Stmt] = [Assign((self.chunks,), self._count(), self.origin)]
+        for var in self.shared.sums:
+            parts = self.parts[var]
+            out.append(Assign((parts,), _new(np.empty, (self.chunks,), parts.type), self.origin))
+        for var in self.shared.totals:
+            out.append(self._parts(var))
+        routine, free = self._routine()
+        call = Call(routine, (self.chunks, *free), (), STATIC)
+        out.append(Effect(call, self.origin))
+        for var in self.shared.sums:
+            k = Var(self.names.fresh("k"), INT)
+            part = Load(self.parts[var], (k,), var.type)
+            added = Assign((var,), Call(operator.add, (var, part), (), var.type), self.origin)
+            out.append(For(k, Const(0), self.chunks, Const(1), (added,), self.origin))
+        for var in self.shared.totals:
+            out.append(self._added(var))
+        return out
+
+    def _count(self) -> Expr:
+        """The number of chunks."""
+        trips = trips_of(self.loop)
+        changing = {self.loop.target, *traversal.assigned_in(*self.loop.body)}
+        work = times(trips, work_of(self.loop.body, changing))
+        least: Expr = Const(LEAST)
+        bounds: list[Expr] = [Const(intrinsics.MOST_CHUNKS), trips]
+        for var in self.shared.totals:
+            size = _size(var)
+            least = plus(least, times(Const(8), size))
+            bounds.append(Call(operator.floordiv, (Const(_LARGEST), plus(size, 1)), (), INT))
+        bounds.append(Call(operator.floordiv, (work, least), (), INT))
+        return Call(max, (Const(1), Call(min, tuple(bounds), (), INT)), (), INT)
+
+    def _parts(self, var: Var) -> Stmt:
+        """A copy of an array for each chunk to add to; the array itself where there is one chunk only."""
+        parts = self.parts[var]
+        sizes = [_dim(var, axis) for axis in range(_rank(var))]
+        zeros = Assign((parts,), _new(np.zeros, (self.chunks, *sizes), parts.type), self.origin)
+        shape = Tuple((Const(1), *sizes))
+        itself = Assign((parts,), Call(np.reshape, (var, shape), (), parts.type), self.origin)
+        several = Call(operator.gt, (self.chunks, Const(1)), (), BOOL)
+        return If(several, (zeros,), (itself,), self.origin)
+
+    def _added(self, var: Var) -> Stmt:
+        """Add the copies up."""
+        k = Var(self.names.fresh("k"), INT)
+        counters = [Var(self.names.fresh(name), INT) for name in "jlmnpq"[: _rank(var)]]
+        element = Scalar(var.type.dtype, False)  # type: ignore[union-attr]
+        part = Load(self.parts[var], (k, *counters), element)
+        body: Block = (Store(var, tuple(counters), part, True, self.origin),)
+        for axis in reversed(range(_rank(var))):
+            body = (For(counters[axis], Const(0), _dim(var, axis), Const(1), body, self.origin),)
+        several = Call(operator.gt, (self.chunks, Const(1)), (), BOOL)
+        return If(several, (For(k, Const(0), self.chunks, Const(1), body, self.origin),), (), self.origin)
+
+    # ---- the function of a chunk ----
+
+    def _routine(self) -> tuple[Routine, list[Var]]:
+        """The function of a chunk, and the arguments that it gets."""
+        loop, step = self.loop, self.loop.step
+        trips = Var(self.names.fresh("trips"), INT)
+        first, last = (
+            Call(operator.floordiv, (times(number, trips), self.chunks), (), INT)
+            for number in (self.chunk, plus(self.chunk, 1))
+        )
+        start, stop = (plus(loop.start, times(step, each)) for each in (first, last))
+        body = traversal.map_block(loop.body, self._with_parts)
+        inner: list[Stmt] = [Assign((trips,), trips_of(loop), self.origin)]
+        inner += [Assign((var,), _zero(var), self.origin) for var in self.shared.sums]
+        new = {var: Var(self.names.fresh(var.name), var.type) for var in self.shared.scratch}
+        for var, own in new.items():
+            sizes = tuple(_dim(var, axis) for axis in range(_rank(var)))
+            inner.append(Assign((own,), _new(np.empty, sizes, own.type), self.origin))
+        inner.append(For(loop.target, start, stop, step, _renamed(body, new), self.origin))
+        inner += [Store(self.parts[var], (self.chunk,), var, False, self.origin) for var in self.shared.sums]
+        assigned = traversal.assigned_in(*inner)
+        occurring = dict.fromkeys(var for stmt in inner for var in traversal.occurring(stmt))
+        free = [var for var in occurring if var not in assigned and var not in (self.chunk, self.chunks)]
+        memory, exact = self.outlining.memory, self.outlining.deciding
+        name = f"{self.outlining.function.name}_loop"
+        function = Function(
+            name,
+            (self.chunk, self.chunks, *free),
+            (*inner, Return((), self.origin)),
+            origin=self.origin,
+            globals=self.outlining.function.globals,
+            backward=self.outlining.backward,
+            deciding=frozenset(var for var in (*free, *assigned) if memory.group(var) in exact),
+        )
+        return Routine(name, function, by_chunks=True), free
+
+    def _with_parts(self, stmt: Stmt) -> Stmt:
+        """A statement of the loop that adds to the copy of its chunk."""
+        totals = self.shared.totals
+
+        def sizes(node: Any) -> Any:
+            match node:
+                case Call(intrinsics.dim, (Var() as array, Const(int() as axis))) if array in totals:
+                    return _dim(self.parts[array], axis + 1)
+            return node
+
+        stmt = traversal.map_headers(stmt, lambda header: traversal.map_expr(header, sizes))
+        if isinstance(stmt, Store) and stmt.array in totals:
+            return replace(stmt, array=self.parts[stmt.array], index=(self.chunk, *stmt.index))
+        if stmt.blocks:
+            return traversal.with_blocks(stmt, tuple(traversal.map_block(b, self._with_parts) for b in stmt.blocks))
+        return stmt
+
+
+def _renamed(block: Block, new: dict[Var, Var]) -> Block:
+    return traversal.rename_block(block, new) if new else block
+
+
+def _new(make: Any, sizes: Sequence[Expr], type_: Any) -> Call:
+    shape: Expr = sizes[0] if len(sizes) == 1 else Tuple(tuple(sizes))
+    if type_.dtype == "float64":
+        return Call(make, (shape,), (), type_)
+    return Call(make, (shape, Const(getattr(np, numpy_name(type_.dtype)))), (), type_)
+
+
+def _zero(var: Var) -> Expr:
+    dtype = var.type.dtype  # type: ignore[union-attr]
+    if dtype == "float64":
+        return Const(0.0)
+    return Const(0) if dtype == "int64" else Const(np.dtype(dtype).type(0))
+
+
+def _rank(var: Var) -> int:
+    return var.type.rank if isinstance(var.type, Array) else 0
+
+
+def _dim(array: Var, axis: int) -> Expr:
+    return Call(intrinsics.dim, (array, Const(axis)), (), INT)
+
+
+def _size(array: Var) -> Expr:
+    size: Expr = Const(1)
+    for axis in range(_rank(array)):
+        size = times(size, _dim(array, axis))
+    return size

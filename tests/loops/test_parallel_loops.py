@@ -1,0 +1,216 @@
+"""Which loops run in chunks, and what chunks may not share.
+
+The programs run as Python in chunks of one iteration, in several orders, with every access noted
+(`tests/chunk_orders.py`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import prange
+
+import tapegen as tg
+from tapegen.loops.parallel.outlining import Verdict
+from tapegen.loops.pipeline import lower_to_loops
+from tests.chunk_orders import Conflict, checked_chunks, chunks_in_any_order
+from tests.nests_reader import read
+from tests.program_files import Program, collect
+from tests.test_programs import assert_same
+
+R = np.random.default_rng(7)
+X, Y, M = R.normal(size=6), R.normal(size=6), R.normal(size=(6, 4))
+PLACES = np.array([0, 2, 2, 5, 1, 0])
+
+
+def verdicts(text: str, *args: Any) -> list[Verdict]:
+    """What becomes of the loops of a program."""
+    found: list[Verdict] = []
+    lower_to_loops(read(text, args), verdicts=found)
+    return found
+
+
+SEQUENTIAL = {
+    "'s' keeps its value": """
+def f(x, y, p):
+    s = 0.0
+    for i in range(6):
+        s = s*0.5 + x[i]
+        y[i] = s
+    return y
+""",
+    "elements of 'y' that another one writes": """
+def f(x, y, p):
+    for i in range(5):
+        y[i + 1] = y[i]*x[i] + 1.0
+    return y
+""",
+    "elements of 'x' that another one writes": """
+def f(x, y, p):
+    for i in range(6):
+        x[p[i]] = y[i]*y[i] + 1.0
+    return x
+""",
+    "an iteration may end it": """
+def f(x, y, p):
+    for i in range(6):
+        if x[i] > 0.5:
+            break
+        y[i] = x[i]*x[i] + 1.0
+    return y
+""",
+    "a decision depends on the rounding of 's'": """
+def f(x, y, p):
+    s = 0.0
+    for i in range(6):
+        s = s + x[i]*y[i]*x[i]
+    if s > 0.5:
+        s = 2.0*s
+    return s
+""",
+}
+
+
+@pytest.mark.parametrize("reason", list(SEQUENTIAL))
+def test_loops_that_run_in_order(reason: str) -> None:
+    (found,) = verdicts(SEQUENTIAL[reason], X, Y, PLACES)
+    assert reason in found.reason
+
+
+def test_sums_are_private_and_elements_separate() -> None:
+    text = """
+def f(x, y, p):
+    s = 0.0
+    a = np.zeros(6)
+    for i in range(6):
+        t = x[i]*y[i]
+        y[i] = t*t + x[i]
+        a[p[i]] += t
+        s = s - t
+    return s, a, y
+"""
+    (found,) = verdicts(text, X, Y, PLACES)
+    assert found.reason == ""
+
+
+def test_the_executor_detects_conflicts() -> None:
+    def next_one(chunk: int, chunks: int, y: np.ndarray) -> None:
+        y[chunk] = y[(chunk + 1) % chunks]
+
+    def same_one(chunk: int, chunks: int, y: np.ndarray) -> None:
+        y[0] = 1.0
+
+    for function in (next_one, same_one):
+        with pytest.raises(Conflict):
+            chunks_in_any_order(function, 4, np.zeros(4))
+
+
+# ---- programs of users -----------------------------------------------------------------------------------------------
+
+
+def terms(x: np.ndarray, w: np.ndarray, c: float) -> float:
+    y = np.empty_like(x)
+    s = 0.0
+    for i in prange(len(x)):
+        t = np.sin(x[i]) * w[i] * c
+        for _ in range(3):
+            t = t * t + x[i]
+        y[i] = t * t
+        s += y[i] * w[i]
+    return s + y.sum()
+
+
+def stencil(u: np.ndarray, n: int) -> float:
+    for _ in range(n):
+        v = u.copy()
+        v[1:-1] = u[1:-1] + 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2]) * u[1:-1]
+        u = v
+    return np.sum(u**2)
+
+
+def gathered(x: np.ndarray, places: np.ndarray) -> float:
+    s = 0.0
+    for i in prange(len(places)):
+        s += x[places[i]] ** 2
+    return s
+
+
+def rows(a: np.ndarray, b: np.ndarray) -> float:
+    s = 0.0
+    for i in prange(a.shape[0]):
+        z = a[i] @ b
+        r = np.exp(a[i] * z)
+        s += np.log(r.sum())
+    return s
+
+
+USERS = {
+    terms: ((X, Y, 0.7), (0, 1, 2), 2),
+    stencil: ((X, 3), 0, 3),
+    gathered: ((X, PLACES), 0, 2),
+    rows: ((M, M[0]), (0, 1), 2),
+}
+
+
+@pytest.mark.parametrize("function", list(USERS), ids=lambda function: function.__name__)
+def test_functions_run_in_chunks(function: Any) -> None:
+    args, wrt, least = USERS[function]
+    value, gradient = tg.differentiable(function, wrt=wrt, backend="python").value_and_grad(*args)
+    with checked_chunks() as ran:
+        mine = tg.differentiable(function, wrt=wrt, parallel=True, cache=False)
+        found, other = mine.value_and_grad(*args)
+    assert len([chunks for chunks in ran if chunks > 1]) >= least
+    np.testing.assert_allclose(found, value, rtol=1e-13)
+    assert_same(other, gradient, "gradient", 1e-12)
+
+
+def test_the_first_iteration_that_fails_raises() -> None:
+    def roots(x: np.ndarray) -> float:
+        s = 0.0
+        for i in prange(len(x)):
+            if x[i] < 0.0:
+                raise ValueError(f"iteration {i}")
+            s += x[i] ** 0.5
+        return s
+
+    with checked_chunks() as ran, pytest.raises(ValueError, match=r"iteration 2\b"):
+        tg.differentiable(roots, parallel=True, cache=False).grad(np.array([1.0, 2.0, -1.0, 3.0, -2.0]))
+    assert ran
+
+
+# ---- programs --------------------------------------------------------------------------------------------------------
+
+
+def judge(program: Program) -> None:
+    """The program in chunks of one iteration against plain Python, and its pullback against that of the source."""
+    want, left = program.plain
+    with checked_chunks():
+        function = tg.differentiable(wrt=program.wrt, cache=False, parallel=True)(program.function)
+        args = program.args()
+        assert_same(function(*args, **program.kwargs()), want, "value", 1e-9)
+        assert_same(args, left, "arguments afterwards", 1e-9)
+        found = function.vjp(*program.args(), **program.kwargs())[1](program.value_bar())
+    readable = program.decorated("python").vjp(*program.args(), **program.kwargs())[1]
+    assert_same(found, readable(program.value_bar()), "gradient", 1e-9)
+
+
+PROGRAMS = collect()
+STEP = 43
+
+
+@pytest.mark.parametrize("program", [pytest.param(each, id=each.name) for each in PROGRAMS[::STEP]])
+def test_some_programs(program: Program) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        judge(program)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("program", [pytest.param(each, id=each.name) for each in PROGRAMS])
+def test_all_programs(program: Program) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        judge(program)
