@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -23,6 +23,7 @@ from tapegen.pipeline.html_view import LEGEND, ReportRow, report_html, view_html
 from tapegen.pipeline.stages import STAGES
 
 if TYPE_CHECKING:
+    from tapegen.loops.parallel.outlining import Verdict
     from tapegen.pipeline.derivation import Stages
     from tapegen.transform.recording.decisions import Decision
     from tapegen.transform.recording.tape_layout import Tape
@@ -50,6 +51,9 @@ class Texts(Protocol):
 
     def stage_text(self, stages: Stages, stage: str) -> str:
         """The derivative after some pass."""
+
+    def verdicts(self, function: Function) -> Sequence[Verdict]:
+        """What becomes of the loops of a program, if threads may run them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,25 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop or an array statement that threads may run.
+
+    Attributes
+    ----------
+    line : str
+        The user's statement, with its line number.
+    sweep : str
+        "forward" or "backward".
+    reason : str
+        Why it runs in one thread; empty where several run it if it is long enough.
+    """
+
+    line: str
+    sweep: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What is active, what is recorded and why.
 
@@ -106,6 +129,8 @@ class Report:
         Every value the backward sweep reads, recorded ones first.
     copies : tuple of Kept
         Arrays of the caller that the split form copies, because its pullback reads them later.
+    loops : tuple of Loop
+        Under `parallel=True`, the outermost loops of the compiled gradient; where one runs in order, those in it too.
     """
 
     function: str
@@ -114,6 +139,7 @@ class Report:
     active: tuple[str, ...]
     values: tuple[Kept, ...] = ()
     copies: tuple[Kept, ...] = ()
+    loops: tuple[Loop, ...] = ()
 
     @property
     def recorded(self) -> tuple[Kept, ...]:
@@ -152,6 +178,9 @@ class Report:
                 "",
                 *_columns([("  value", "how", "bytes", "why", "line"), *((f"  {r[0]}", *r[1:]) for r in rows)]),
             ]
+        if self.loops:
+            how = [(f"  {e.line}", e.sweep, f"one: {e.reason}" if e.reason else "several") for e in self.loops]
+            lines += ["", *_columns([("  loop", "sweep", "threads"), *how])]
         return "\n".join(lines)
 
     def table(self) -> list[ReportRow]:
@@ -214,7 +243,9 @@ class Inspection:
 
     @cached_property
     def report(self) -> Report:
-        return _reported(self._programs, self._sizes)
+        report = _reported(self._programs, self._sizes)
+        loops = [_loop(verdict) for verdict in self._texts.verdicts(self._programs.joint)]
+        return replace(report, loops=tuple(dict.fromkeys(loops)))
 
     @cached_property
     def primal(self) -> str:
@@ -343,6 +374,12 @@ def _reported(stages: Stages, sizes: _Sizes) -> Report:
         tuple(values),
         tuple(sizes.copied(var) for var in owned),
     )
+
+
+def _loop(verdict: Verdict) -> Loop:
+    origin = verdict.origin
+    line = "" if origin is None else f"{origin.line}: {origin.text()}"
+    return Loop(line, "backward" if verdict.backward else "forward", verdict.reason)
 
 
 def _in_order(function: Function, chosen: Iterable[Var]) -> list[Var]:

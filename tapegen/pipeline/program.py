@@ -8,6 +8,7 @@ import textwrap
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -83,6 +84,7 @@ from tapegen.transform.messages import called_functions, has_messages
 from tapegen.transform.simplify.real_domain import TURNS_COMPLEX, meets_complex_numbers, with_real_values
 
 if TYPE_CHECKING:
+    from tapegen.loops.parallel.outlining import Verdict
     from tapegen.pipeline.derivation import Derivation, Stages
 
 # Passes are imported where they run: a program whose derivatives are on disk needs none of them.
@@ -462,24 +464,38 @@ class Program:
         """The source for numba; `wide` where an integer argument is too large for the usual one."""
         return self._kept(self._compiled_text(function, wide=wide))
 
+    def verdicts(self, function: Function) -> list[Verdict]:
+        """What becomes of the loops of a program, if threads may run them."""
+        found: list[Verdict] = []
+        if self.options.parallel and self.options.backend != "python":
+            with self.boundary("printing"), without_passes(self.disabled), suppress(NoCompiledForm):
+                self._loops(function, wide=False, verdicts=found)
+        return found
+
+    def _loops(self, function: Function, *, wide: bool, verdicts: list[Verdict], watch: Any = None) -> Function:
+        """The loops of a program, before they are printed."""
+        from tapegen.loops.pipeline import lower_to_loops
+
+        with deep():
+            return lower_to_loops(
+                function,
+                boundscheck=self.options.boundscheck,
+                wide=wide,
+                bailouts=self.options.backend == "auto",
+                messages=True,
+                verdicts=verdicts if self.options.parallel else None,
+                watch=watch,
+            )
+
     def _compiled_text(self, function: Function, *, wide: bool, stage: str = "") -> PythonSource:
         """The source for numba, or its state after some pass."""
         from tapegen.loops.parallel.outlining import chunks_of
-        from tapegen.loops.pipeline import lower_to_loops
 
         with self.boundary("printing"), without_passes(self.disabled):
             programs: dict[str, Function] = {}
             with deep():
                 try:
-                    loops = lower_to_loops(
-                        function,
-                        boundscheck=self.options.boundscheck,
-                        wide=wide,
-                        bailouts=self.options.backend == "auto",
-                        messages=True,
-                        verdicts=[] if self.options.parallel else None,
-                        watch=programs.__setitem__,
-                    )
+                    loops = self._loops(function, wide=wide, verdicts=[], watch=programs.__setitem__)
                 except NoCompiledForm:
                     if stage not in programs:
                         raise

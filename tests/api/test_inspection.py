@@ -17,6 +17,7 @@ from tapegen.errors import BadArgument, NotDifferentiable, Span
 from tapegen.ir import intrinsics
 from tapegen.ir.nodes import Assign, Call, Const, Function, Push, Return, Var
 from tapegen.ir.types import FLOAT, INT, Array, ListOf
+from tapegen.loops.parallel.outlining import Verdict
 from tapegen.pipeline.inspection import Inspection, Kept, Report, report_of
 
 VECTOR, MATRIX = Array("float64", 1), Array("float64", 2)
@@ -82,6 +83,9 @@ class Texts:
 
     def stage_text(self, stages: Any, stage: str) -> str:
         return f"{stages.joint.name} after {stage}"
+
+    def verdicts(self, function: Function) -> list[Verdict]:
+        return []
 
     def compiled_text(self, function: Function) -> PythonSource:
         if self.refusal:

@@ -37,10 +37,12 @@ from tapegen.ir.nodes import (
     Var,
 )
 from tapegen.ir.types import Array, ListOf, Scalar, is_floating
-from tapegen.loops.analysis.block_queries import leaves
 from tapegen.loops.analysis.dependence import alias_sets
+from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.liveness import Surroundings, exposed_reads, is_only_name, read_after
 from tapegen.loops.analysis.rounding_sensitive import deciding
+from tapegen.loops.parallel.disjoint import Iterations, Place
+from tapegen.loops.parallel.scratch import is_scratch
 
 
 @dataclass(frozen=True)
@@ -77,15 +79,13 @@ class Dependent(Exception):
 
 
 @dataclass(frozen=True)
-class _Access:
+class _Access(Place):
     """An access of an array by an iteration; axes behind the last index are accessed as a whole."""
 
-    index: tuple[Any, ...]
-    writes: bool
-    adds: bool = False
+    adds: bool
 
 
-def shared_by_iterations(function: Function, loop: For, around: Surroundings) -> Shared:
+def shared_by_iterations(function: Function, loop: For, around: Surroundings, facts: FlowFacts) -> Shared:
     """What the iterations of a loop share.
 
     Parameters
@@ -96,18 +96,20 @@ def shared_by_iterations(function: Function, loop: For, around: Surroundings) ->
         One of its loops.
     around : Surroundings
         The blocks around the loop.
+    facts : FlowFacts
+        The facts before it.
 
     Raises
     ------
     Dependent
         If they may not run in any order.
     """
-    return _Iterations(function, loop, around).shared()
+    return _Iterations(function, loop, around, facts).shared()
 
 
 class _Iterations:
-    def __init__(self, function: Function, loop: For, around: Surroundings) -> None:
-        self.function, self.loop, self.around = function, loop, around
+    def __init__(self, function: Function, loop: For, around: Surroundings, facts: FlowFacts) -> None:
+        self.function, self.loop, self.around, self.facts = function, loop, around, facts
         self.memory = alias_sets(function)
         self.inside = traversal.statements(loop.body)
         self.assigned = traversal.assigned_in(*loop.body)
@@ -133,13 +135,13 @@ class _Iterations:
         totals, scratch = [], []
         for array in sorted(stored, key=lambda var: var.name):
             found = self.accesses[array]
-            if self._is_separate(found):
+            if self._is_separate(found) or self._never_meet(found, stored):
                 continue
             if all(access.adds for access in found) and _may_be_total(array):
                 if self.memory.group(array) in self.deciding:
                     raise Dependent(f"a decision depends on the rounding of what it adds to '{array.name}'")
                 totals.append(array)
-            elif self._is_scratch(array):
+            elif is_scratch(self.function, self.loop, self.around, array):
                 scratch.append(array)
             else:
                 raise Dependent(f"an iteration may access elements of '{array.name}' that another one writes")
@@ -205,7 +207,7 @@ class _Iterations:
             base, front = self.views.get(array, (array, ()))
             if base not in self.assigned:
                 whole = front if any(isinstance(item, Slice) for item in front) else (*front, *index)
-                self.accesses.setdefault(base, []).append(_Access(whole, writes, adds))
+                self.accesses.setdefault(base, []).append(_Access(stmt, whole, writes, adds))
         if isinstance(stmt, Assign) and isinstance(stmt.value, Load) and is_place(stmt.targets[0]):
             self._note_view(stmt.targets[0], stmt.value)
 
@@ -214,8 +216,17 @@ class _Iterations:
         basic = all(isinstance(item, Slice) or isinstance(item.type, Scalar) for item in load.index)
         if basic and sum(target in stmt.targets for stmt in self.inside) == 1:
             base, front = self.views.get(load.array, (load.array, ()))
-            whole = front if any(isinstance(item, Slice) for item in front) else (*front, *load.index)
+            whole = (
+                front if any(isinstance(item, Slice) for item in front) else (*front, *map(self._steady, load.index))
+            )
             self.views[target] = base, whole
+
+    def _steady(self, item: Any) -> Any:
+        """An index that has one value in an iteration, in terms of the counter; any other as a slice."""
+        if isinstance(item, Slice):
+            return item
+        value = traversal.substitute(item, self.integers)
+        return value if traversal.free_vars(value).isdisjoint(self.assigned) else Slice()
 
     def _refuse_other_names(self, stored: Set[Var]) -> None:
         """Refuse a loop that may access an array it writes under another name."""
@@ -241,6 +252,10 @@ class _Iterations:
                 return True
         return False
 
+    def _never_meet(self, found: Sequence[_Access], stored: Set[Var]) -> bool:
+        """Whether no iteration accesses an element that another one writes, by what is known of integers."""
+        return Iterations(self.loop, self.facts.body(self.loop).facts, stored).never_meet(found)
+
     def _form(self, item: Any) -> Affine[Expr] | None:
         """An index that differs between iterations and is the same within one, in terms of the counter."""
         if isinstance(item, Slice) or not is_int(item):
@@ -248,67 +263,6 @@ class _Iterations:
         form = linear(traversal.substitute(item, self.integers))
         rest = form.without(self.loop.target)
         return form if form.coefficient(self.loop.target) and rest.names.isdisjoint(self.varying) else None
-
-    # ---- arrays of one iteration ----
-
-    def _is_scratch(self, array: Var) -> bool:
-        """Whether an array from before the loop could as well be a new one in each iteration."""
-        made = self.memory.own(array)
-        if array in self.later or not isinstance(array.type, Array):
-            return False
-        if not isinstance(made, Assign) or not isinstance(made.value, Call) or made.value.func not in _ALLOCATIONS:
-            return False
-        sizes = made.value.args[0]
-        steady = traversal.free_vars(sizes).isdisjoint(traversal.assigned_in(*self.function.body))
-        return _is_overwritten(self.loop.body, array, traversal.parts(sizes) or (sizes,) if steady else ())
-
-
-_ALLOCATIONS = frozenset({np.empty, np.zeros})
-
-
-def _is_overwritten(block: Block, array: Var, sizes: Sequence[Expr]) -> bool:
-    """Whether a block overwrites a whole array before it reads of it."""
-    for stmt in block:
-        if array not in traversal.reads(stmt):
-            continue
-        if isinstance(stmt, Store) and stmt.array == array:
-            return stmt.index == () and not stmt.accumulate and array not in traversal.contents_read(stmt.value)
-        if isinstance(stmt, For) and _fills(stmt, array, sizes):
-            return True
-        if stmt.blocks or array in _contents_of(stmt):
-            return False
-    return False
-
-
-def _fills(loop: For, array: Var, sizes: Sequence[Expr]) -> bool:
-    """Whether a loop nest stores each element of an array before it reads it."""
-    assert isinstance(array.type, Array)
-    counters: list[Var] = []
-    body: Block = (loop,)
-    while len(body) == 1 and isinstance(body[0], For):
-        inner, axis = body[0], len(counters)
-        known = [Call(intrinsics.dim, (array, Const(axis)), (), inner.stop.type), *sizes[axis : axis + 1]]
-        if axis >= array.type.rank or inner.start != Const(0) or inner.step != Const(1) or inner.stop not in known:
-            return False
-        counters.append(inner.target)
-        body = inner.body
-    if len(counters) != array.type.rank or leaves(body):
-        return False
-    for stmt in body:
-        if isinstance(stmt, Store) and stmt.array == array:
-            plain = not stmt.accumulate and stmt.index == tuple(counters)
-            return plain and array not in traversal.contents_read(stmt.value)
-        if stmt.blocks or array in _contents_of(stmt):
-            return False
-    return False
-
-
-def _contents_of(stmt: Stmt) -> Set[Var]:
-    """Arrays whose elements a statement itself reads or writes."""
-    found: set[Var] = set()
-    for part in traversal.value_headers(stmt):
-        found |= traversal.contents_read(part)
-    return found | {stmt.array} if isinstance(stmt, Store) else found
 
 
 # ---- queries ---------------------------------------------------------------------------------------------------------

@@ -28,16 +28,22 @@ After::
     def f(x):
         y = np.empty(x.shape[0])
         s = 0.0
-        chunks = max(1, min(64, x.shape[0], 5 * x.shape[0] // 20000))
-        s_parts = np.empty(chunks)
-        intrinsics.run_chunks(f_loop, chunks, x, y, s_parts)
-        for k in range(chunks):
-            s += s_parts[k]
+        chunks = min(64, x.shape[0], 5 * x.shape[0] // 20000)
+        if chunks > 1:
+            s_parts = np.empty(chunks)
+            intrinsics.run_chunks(f_loop, chunks, x, y, s_parts)
+            for k in range(chunks):
+                s += s_parts[k]
+        else:
+            for i in range(x.shape[0]):
+                y[i] = 2.0 * x[i]
+                s += y[i]
         return s, y
 """
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -47,7 +53,7 @@ import numpy as np
 
 from tapegen.errors import Span
 from tapegen.ir import intrinsics, traversal
-from tapegen.ir.affine import plus, times
+from tapegen.ir.affine import Affine, plus, times
 from tapegen.ir.names import BACKWARD, NameSupply
 from tapegen.ir.nodes import (
     Assign,
@@ -72,10 +78,11 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar
 from tapegen.loops.analysis.block_queries import names_in
 from tapegen.loops.analysis.dependence import alias_sets
+from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.rounding_sensitive import deciding
 from tapegen.loops.legalize.scalar_ops import numpy_name
 from tapegen.loops.parallel.iterations import Dependent, Shared, shared_by_iterations
-from tapegen.loops.parallel.work import trips_of, work_of
+from tapegen.loops.parallel.work import trips_of, work_of_iteration, work_of_loop
 
 LEAST = 20_000
 """The work of a chunk, in units of `work`: about 20 microseconds, more than waking a thread takes."""
@@ -145,39 +152,65 @@ class _Outlining:
         self.names = NameSupply(names_in(function))
         self.backward = function.backward
         self.verdicts: list[Verdict] = []
+        self.known = FlowFacts()
         self.around: list[tuple[Block, Block, For | While | None]] = []  # `Surroundings`, outermost first
 
     def block(self, block: Block, around: For | While | None = None) -> Block:
+        """The statements in place of a block."""
         out: list[Stmt] = []
         self.around.append(((), (), around))
         for k, stmt in enumerate(block):
             self.around[-1] = block[:k], block[k + 1 :], around
-            if isinstance(stmt, Comment):
-                self.backward |= stmt.text == BACKWARD
-                out.append(stmt)
-            elif isinstance(stmt, For):
+            if isinstance(stmt, For):
                 out += self._loop(stmt)
-            else:
-                out.append(self._inside(stmt))
+                continue
+            self.backward |= isinstance(stmt, Comment) and stmt.text == BACKWARD
+            out.append(self._inside(stmt))
+            self.known.learn(stmt)
         self.around.pop()
         return tuple(out)
 
     def _inside(self, stmt: Stmt) -> Stmt:
+        """A statement with what takes the place of the loops in it."""
         if not stmt.blocks:
             return stmt
-        loop = stmt if isinstance(stmt, (For, While)) else None
-        return traversal.with_blocks(stmt, tuple([self.block(block, loop) for block in stmt.blocks]))
+        outer = self.known
+        if isinstance(stmt, (For, While)):
+            self.known = outer.body(stmt)
+            blocks = [self.block(stmt.body, stmt)]
+        else:
+            assert isinstance(stmt, If)
+            blocks = []
+            for block, self.known in zip(stmt.blocks, outer.sides(stmt), strict=True):
+                blocks.append(self.block(block))
+        self.known = outer
+        return traversal.with_blocks(stmt, tuple(blocks))
 
     def _loop(self, loop: For) -> list[Stmt]:
+        if not self._may_be_long(loop):
+            self.known.body(loop)
+            return [loop]
         try:
-            shared = shared_by_iterations(self.function, loop, self.around[::-1])
+            shared = shared_by_iterations(self.function, loop, self.around[::-1], self.known)
         except Dependent as dependent:
             self.verdicts.append(Verdict(loop.origin, self.backward, dependent.reason))
             return [self._inside(loop)]
-        if isinstance(trips_of(loop), Const) and not any(stmt.blocks for stmt in loop.body):
-            return [loop]
         self.verdicts.append(Verdict(loop.origin, self.backward))
+        self.known.body(loop)
         return _Call(self, loop, shared).statements()
+
+    def _may_be_long(self, loop: For) -> bool:
+        """Whether a loop may have enough work for two chunks."""
+        if not isinstance(loop.step, Const):
+            return True
+        work = work_of_loop(loop)
+        if isinstance(work, Const):
+            return bool(work.value >= 2 * LEAST)  # type: ignore[operator]
+        each = work_of_iteration(loop)
+        if not isinstance(each, Const):
+            return True
+        facts = self.known.facts
+        return not facts.nonnegative(Affine(2 * LEAST // each.value) - facts.form(trips_of(loop)))  # type: ignore[operator]
 
 
 class _Call:
@@ -196,60 +229,47 @@ class _Call:
         return Var(self.names.fresh(f"{var.name}_parts"), Array(type_.dtype, rank + 1, "C"))
 
     def statements(self) -> list[Stmt]:
-        """The number of chunks, the call, and the sums of what chunks have added up."""
-        out: list[Stmt] = [Assign((self.chunks,), self._count(), self.origin)]
-        for var in self.shared.sums:
-            parts = self.parts[var]
-            out.append(Assign((parts,), _new(np.empty, (self.chunks,), parts.type), self.origin))
-        for var in self.shared.totals:
-            out.append(self._parts(var))
+        """The number of chunks; several run by a call, with sums of what they have added up; one is the loop itself."""
+        origin, sums, totals = self.origin, self.shared.sums, self.shared.totals
         routine, free = self._routine()
-        call = Call(routine, (self.chunks, *free), (), STATIC)
-        out.append(Effect(call, self.origin))
-        for var in self.shared.sums:
-            k = Var(self.names.fresh("k"), INT)
-            part = Load(self.parts[var], (k,), var.type)
-            added = Assign((var,), Call(operator.add, (var, part), (), var.type), self.origin)
-            out.append(For(k, Const(0), self.chunks, Const(1), (added,), self.origin))
-        for var in self.shared.totals:
-            out.append(self._added(var))
-        return out
+        several: list[Stmt] = []
+        for var in (*sums, *totals):
+            sizes = (self.chunks, *_sizes(var))
+            made = _new(np.zeros if var in totals else np.empty, sizes, self.parts[var].type)
+            several.append(Assign((self.parts[var],), made, origin))
+        several.append(Effect(Call(routine, (self.chunks, *free), (), STATIC), origin))
+        several += map(self._added, (*sums, *totals))
+        is_long = Call(operator.gt, (self.chunks, Const(1)), (), BOOL)
+        return [
+            Assign((self.chunks,), self._count(), origin),
+            If(is_long, tuple(several), (self.loop,), origin),
+        ]
 
     def _count(self) -> Expr:
-        """The number of chunks."""
-        trips = trips_of(self.loop)
-        changing = {self.loop.target, *traversal.assigned_in(*self.loop.body)}
-        work = times(trips, work_of(self.loop.body, changing))
+        """The number of chunks; less than two where the loop is short."""
         least: Expr = Const(LEAST)
-        bounds: list[Expr] = [Const(intrinsics.MOST_CHUNKS), trips]
+        bounds: list[Expr] = [Const(intrinsics.MOST_CHUNKS), trips_of(self.loop)]
         for var in self.shared.totals:
             size = _size(var)
             least = plus(least, times(Const(8), size))
             bounds.append(Call(operator.floordiv, (Const(_LARGEST), plus(size, 1)), (), INT))
-        bounds.append(Call(operator.floordiv, (work, least), (), INT))
-        return Call(max, (Const(1), Call(min, tuple(bounds), (), INT)), (), INT)
-
-    def _parts(self, var: Var) -> Stmt:
-        """A copy of an array for each chunk to add to; the array itself where there is one chunk only."""
-        parts = self.parts[var]
-        sizes = [_dim(var, axis) for axis in range(_rank(var))]
-        zeros = Assign((parts,), _new(np.zeros, (self.chunks, *sizes), parts.type), self.origin)
-        shape = Tuple((Const(1), *sizes))
-        itself = Assign((parts,), Call(np.reshape, (var, shape), (), parts.type), self.origin)
-        several = Call(operator.gt, (self.chunks, Const(1)), (), BOOL)
-        return If(several, (zeros,), (itself,), self.origin)
+        bounds.append(Call(operator.floordiv, (work_of_loop(self.loop), least), (), INT))
+        return Call(min, tuple(bounds), (), INT)
 
     def _added(self, var: Var) -> Stmt:
-        """Add the copies up."""
+        """Add up what the chunks have added."""
         k = Var(self.names.fresh("k"), INT)
         counters = [Var(self.names.fresh(name), INT) for name in "jlmnpq"[: _rank(var)]]
-        element = Scalar(var.type.dtype, False)  # type: ignore[union-attr]
+        type_ = var.type
+        assert isinstance(type_, Array | Scalar)
+        element = Scalar(type_.dtype, False) if isinstance(type_, Array) else type_
         part = Load(self.parts[var], (k, *counters), element)
-        body: Block = (Store(var, tuple(counters), part, True, self.origin),)
-        for axis in reversed(range(_rank(var))):
-            body = (For(counters[axis], Const(0), _dim(var, axis), Const(1), body, self.origin),)
-        several = Call(operator.gt, (self.chunks, Const(1)), (), BOOL)
-        return If(several, (For(k, Const(0), self.chunks, Const(1), body, self.origin),), (), self.origin)
+        body: Block = (Assign((var,), Call(operator.add, (var, part), (), type_), self.origin),)
+        if isinstance(type_, Array):
+            body = (Store(var, tuple(counters), part, True, self.origin),)
+        for counter, size in reversed(list(zip(counters, _sizes(var), strict=True))):
+            body = (For(counter, Const(0), size, Const(1), body, self.origin),)
+        return For(k, Const(0), self.chunks, Const(1), body, self.origin)
 
     # ---- the function of a chunk ----
 
@@ -267,8 +287,7 @@ class _Call:
         inner += [Assign((var,), _zero(var), self.origin) for var in self.shared.sums]
         new = {var: Var(self.names.fresh(var.name), var.type) for var in self.shared.scratch}
         for var, own in new.items():
-            sizes = tuple(_dim(var, axis) for axis in range(_rank(var)))
-            inner.append(Assign((own,), _new(np.empty, sizes, own.type), self.origin))
+            inner.append(Assign((own,), _new(np.empty, _sizes(var), own.type), self.origin))
         inner.append(For(loop.target, start, stop, step, _renamed(body, new), self.origin))
         inner += [Store(self.parts[var], (self.chunk,), var, False, self.origin) for var in self.shared.sums]
         assigned = traversal.assigned_in(*inner)
@@ -331,8 +350,10 @@ def _dim(array: Var, axis: int) -> Expr:
     return Call(intrinsics.dim, (array, Const(axis)), (), INT)
 
 
+def _sizes(var: Var) -> tuple[Expr, ...]:
+    return tuple(_dim(var, axis) for axis in range(_rank(var)))
+
+
 def _size(array: Var) -> Expr:
-    size: Expr = Const(1)
-    for axis in range(_rank(array)):
-        size = times(size, _dim(array, axis))
-    return size
+    one: Expr = Const(1)
+    return functools.reduce(times, _sizes(array), one)

@@ -38,7 +38,17 @@ def _is_size(expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.func in (intrinsics.dim, len)
 
 
-def work_of(block: Block, changing: Set[Var]) -> Expr:
+def work_of_loop(loop: For) -> Expr:
+    """The work of a loop with a constant step."""
+    return times(trips_of(loop), work_of_iteration(loop))
+
+
+def work_of_iteration(loop: For) -> Expr:
+    """The work of one iteration, as far as it is known before the loop."""
+    return _work_of(loop.body, {loop.target, *traversal.assigned_in(*loop.body)})
+
+
+def _work_of(block: Block, changing: Set[Var]) -> Expr:
     """The work of one run of a block; `changing` are variables that must not occur in it."""
     units = 0
     terms: list[Expr] = []
@@ -47,14 +57,14 @@ def work_of(block: Block, changing: Set[Var]) -> Expr:
         match stmt:
             case For(_, _, _, Const(), body):
                 trips = trips_of(stmt)
-                inner = work_of(body, changing)
+                inner = _work_of(body, changing)
                 if traversal.loads(trips) or not changing.isdisjoint(traversal.free_vars(trips)):
                     trips = Const(_TRIPS)
                 terms.append(times(trips, inner))
             case For() | While():
-                terms.append(times(Const(_TRIPS), work_of(stmt.body, changing)))
+                terms.append(times(Const(_TRIPS), _work_of(stmt.body, changing)))
             case If():
-                sides = [work_of(side, changing) for side in stmt.blocks]
+                sides = [_work_of(side, changing) for side in stmt.blocks]
                 terms += sides
     total: Expr = Const(units)
     for term in terms:
