@@ -222,7 +222,8 @@ class _Loop:
         ]
         self.function = standing_for(f"{title}_batch", optional, self.run, unwrap(owner.python)[0])
         options = owner.options
-        kept = {name: getattr(options, name) for name in ("backend", "boundscheck", "fastmath", "cache", "parallel")}
+        passed_on = ("backend", "boundscheck", "fastmath", "cache", "parallel", "memory")
+        kept = {name: getattr(options, name) for name in passed_on}
         compiled = differentiable(self.function, **kept)
         assert isinstance(compiled, Differentiable)
         self.compiled = compiled

@@ -84,6 +84,7 @@ def differentiable(
     cache: bool = True,
     signatures: Sequence[str] = (),
     parallel: bool = False,
+    memory: str | int | float | None = None,
     **_: Any,
 ) -> Any:
     """Give a Python function derivatives.
@@ -113,6 +114,9 @@ def differentiable(
         Run long loops of compiled code in several threads where their iterations are independent but for sums, those of
         `numba.prange` included; see docs/howto/threads.md.  Sums are then added up in chunks, which do not depend on
         the number of threads (`tg.config.threads`).
+    memory : str, int or float, optional
+        What gradients may record: text (`"2GB"`, `"500MB"`), bytes, or a fraction of the memory that is free; half of
+        that by default.  Where a loop would record more, it is checkpointed: see docs/checkpoints.md.
 
     Returns
     -------
@@ -136,7 +140,7 @@ def differentiable(
     (6.0, (6.0, 2.0))
     """
     refuse_keywords("differentiable", _)
-    options = Options(wrt, has_aux, backend, boundscheck, fastmath, cache, signatures, parallel)
+    options = Options(wrt, has_aux, backend, boundscheck, fastmath, cache, signatures, parallel, memory)
 
     def decorate(function: Any) -> Any:
         if isinstance(function, Differentiable):

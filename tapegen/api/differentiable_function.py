@@ -482,7 +482,7 @@ def undecorated(func: Callable[P, Any], options: AllKeywords) -> tuple[Callable[
     """
     if not isinstance(func, Differentiable):
         return func, options
-    kept = ("has_aux", "backend", "boundscheck", "fastmath", "cache", "parallel")
+    kept = ("has_aux", "backend", "boundscheck", "fastmath", "cache", "parallel", "memory")
     own = cast(AllKeywords, {name: getattr(func.options, name) for name in kept})
     return func.python, {**own, **options}
 

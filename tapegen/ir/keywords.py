@@ -19,6 +19,7 @@ class Keywords(TypedDict, total=False):
     cache: bool
     signatures: Sequence[str]
     parallel: bool
+    memory: str | int | float | None
 
 
 class AllKeywords(Keywords, total=False):

@@ -25,7 +25,7 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.passes import Pass, run_passes
-from tapegen.ir.types import Array, is_complex
+from tapegen.ir.types import INT, Array, is_complex
 from tapegen.pipeline.derivation import Derivation, Stages, in_one_sweep, refuse_hidden_sharing
 from tapegen.pipeline.preparation import PREPARATION
 from tapegen.transform.analyses import Facts
@@ -44,8 +44,11 @@ from tapegen.transform.recording.assemble import (
     record_form,
     table,
 )
+from tapegen.transform.recording.checkpoints import checkpointed, loops_of, unread
+from tapegen.transform.recording.decisions import Cut
 from tapegen.transform.recording.plan import record
 from tapegen.transform.recording.tape_layout import lay_out, without
+from tapegen.transform.recording.tape_sizes import Sizes
 from tapegen.transform.simplify.cleanup import reads_of, resolve_primal_as, tidy
 from tapegen.transform.simplify.cse import share_values
 from tapegen.transform.simplify.dead_code import Aliases
@@ -162,8 +165,15 @@ def plan_recording(derivation: Derivation, *, record_everything: bool) -> Deriva
 
 def lay_out_tapes(derivation: Derivation) -> Derivation:
     """Lay out tapes as arrays, and resolve `primal_as` to the primal values that the backward sweep reads."""
-    facts = derivation.facts
-    derivation.laid = lay_out(derivation.recorded, derivation.sweeps, facts.scopes, facts.shapes, derivation.names)
+    facts, names = derivation.facts, derivation.names
+    loops = loops_of(derivation.program.body)
+    derivation.cuts = [
+        Cut(loops[position], Var(names.fresh("interval"), INT), Var(names.fresh("first"), INT))
+        for position in derivation.checkpointed
+    ]
+    derivation.laid = lay_out(
+        derivation.recorded, derivation.sweeps, facts.scopes, facts.shapes, names, derivation.cuts
+    )
     derivation.forward = resolve_primal_as(derivation.laid.forward)
     derivation.backward = resolve_primal_as(derivation.laid.backward)
     return derivation
@@ -175,6 +185,22 @@ def eliminate_common_subexpressions(derivation: Derivation) -> Derivation:
     return derivation
 
 
+def checkpoint_loops(derivation: Derivation) -> Derivation:
+    """Cut loops into segments, of which the tapes hold one at a time."""
+    if derivation.cuts:
+        assert derivation.forward is not None
+        derivation.forward, derivation.backward, derivation.checkpoints = checkpointed(
+            derivation.forward,
+            derivation.backward,
+            derivation.cuts,
+            derivation.program,
+            derivation.sweeps,
+            derivation.facts,
+            derivation.names,
+        )
+    return derivation
+
+
 def clean_up_sweeps(derivation: Derivation) -> Derivation:
     """Drop what nothing reads, tapes included, and make the rest readable."""
     forward, lowered, sweeps, laid = derivation.forward, derivation.lowered, derivation.sweeps, derivation.laid
@@ -182,6 +208,10 @@ def clean_up_sweeps(derivation: Derivation) -> Derivation:
     ends, user_names = derivation.gradient_vars, derivation.user_names
     groups = Aliases(forward, derivation.mirrors.groups).groups()
     derivation.backward = tidy(derivation.backward, ends, user_names, shared=groups)
+    if derivation.cuts:
+        of_segments = {var for cut in derivation.cuts for stmt in cut.create for var in stmt.targets}
+        kept = without(derivation.backward, unread(derivation.backward, of_segments))
+        derivation.backward = tidy(kept, ends, user_names, shared=groups)
     used = reads_of(derivation.backward)
     wanted = used | set().union(*(traversal.free_vars(value) for value in derivation.last.values))
     wanted |= {param for param in lowered.params if isinstance(param.type, Array)}
@@ -202,10 +232,14 @@ def assemble_forms(derivation: Derivation) -> Derivation:
     assert forward is not None
     sweeps, facts, mirrors, ends = derivation.sweeps, derivation.facts, derivation.mirrors, derivation.gradient_vars
     used = reads_of(backward)
-    tapes = [tape for tape in derivation.laid.tapes if tape.store in used]
+    present = used | traversal.assigned_in(*backward)
+    tapes = [tape for tape in derivation.laid.tapes if tape.store in present]
     doc = doc_of(derivation.program, derivation.wrt, derivation.results, sweeps, tapes, facts)
-    joint = joint_form(derivation.program, forward, backward, last, sweeps, sweeps.gradients, doc, derivation.names)
-    stores = tuple(tape.store for tape in tapes)
+    intervals = tuple(cut.interval for cut in derivation.cuts)
+    joint = joint_form(
+        derivation.program, forward, backward, last, sweeps, sweeps.gradients, doc, derivation.names, intervals
+    )
+    stores = (*(tape.store for tape in tapes), *derivation.checkpoints)
     reads = used | (ends - traversal.assigned_in(*backward))
     kept = tuple(sorted((v for v in reads if v not in sweeps.seeds), key=lambda v: v.name))
     computed = tuple(var for var in (*kept, *sweeps.seeds) if var not in derivation.lowered.params)
@@ -217,7 +251,7 @@ def assemble_forms(derivation: Derivation) -> Derivation:
         derivation.recorded,
         derivation.laid,
         replace(joint, computed=sweeps.seeds, tapes=stores),
-        replace(record_form(derivation.program, forward, last, kept, facts, doc), tapes=stores),
+        replace(record_form(derivation.program, forward, last, kept, facts, doc, intervals), tapes=stores),
         replace(
             pullback_form(derivation.program, backward, sweeps, sweeps.gradients, kept, doc),
             backward=True,
@@ -235,6 +269,8 @@ def assemble_forms(derivation: Derivation) -> Derivation:
         derivation.recorded.decisions,
         tapes,
         derivation.active_results,
+        tuple(derivation.cuts),
+        Sizes(derivation.program, facts.scopes, facts.shapes).total(tapes),
     )
     return derivation
 
@@ -247,6 +283,7 @@ REVERSE_PASSES: tuple[Pass[Derivation], ...] = (
     Pass("plan_recording", plan_recording, "what is live, recomputed or recorded", False, ("record_everything",)),
     Pass("lay_out_tapes", lay_out_tapes, "tapes as arrays", False),
     Pass("eliminate_common_subexpressions", eliminate_common_subexpressions, "the backward sweep computes values once"),
+    Pass("checkpoint_loops", checkpoint_loops, "loops in segments: the tapes hold one of them", False),
     Pass("clean_up_sweeps", clean_up_sweeps, "dead code, copies and tapes; names that a person would choose", False),
     Pass("assemble_forms", assemble_forms, "value and gradient in one function, and the split pair", False),
 )
@@ -260,6 +297,7 @@ def derive_reverse(
     *,
     differentiated_again: bool = False,
     record_everything: bool = False,
+    cut: tuple[int, ...] = (),
     watch: Callable[[str, Derivation], None] | None = None,
 ) -> Stages:
     """Derive the joint and the split variant of the reverse derivative.
@@ -278,10 +316,12 @@ def derive_reverse(
         Whether the derivative will be differentiated again.
     record_everything : bool
         Switch the recording analysis off (tests: results must not change).
+    cut : tuple of int
+        The loops to checkpoint, by their positions among the loops of the prepared program.
     watch : callable, optional
         Called with the derivation after each pass.
     """
-    derivation = Derivation(in_one_sweep(lowered), wrt, active_results, user_names, differentiated_again)
+    derivation = Derivation(in_one_sweep(lowered), wrt, active_results, user_names, differentiated_again, cut)
     return run_passes(REVERSE_PASSES, derivation, watch, record_everything=record_everything).stages
 
 

@@ -21,8 +21,10 @@ from tapegen.ir.printer import block_text, function_text
 from tapegen.transform.analyses import Facts, Places, facts_of
 from tapegen.transform.autodiff.reverse import Sweeps
 from tapegen.transform.autodiff.shadow_memory import ShadowArrays
-from tapegen.transform.recording.decisions import Decision, Recorded
+from tapegen.transform.recording.checkpoints import reversed_loops
+from tapegen.transform.recording.decisions import Cut, Decision, Recorded
 from tapegen.transform.recording.tape_layout import Laid, Tape
+from tapegen.transform.recording.tape_sizes import LoopTapes, Sizes, added
 
 
 @dataclass(slots=True)
@@ -43,6 +45,10 @@ class Stages:
         The split pair: the forward sweep that returns its tapes, and the backward sweep that accepts them.
     kept : tuple of Var
         The values that `record` returns after the results and `pullback` accepts before the seeds.
+    cuts : tuple of Cut
+        The loops that are checkpointed; `joint` and `record` take their intervals as their last parameters.
+    recorded_bytes : str
+        The bytes of the tapes, as a Python expression of the parameters; those of unknown size do not count.
     """
 
     lowered: Function
@@ -60,6 +66,20 @@ class Stages:
     decisions: list[Decision] = field(default_factory=list)
     tapes: list[Tape] = field(default_factory=list)
     active_results: tuple[bool, ...] = ()
+    cuts: tuple[Cut, ...] = ()
+    recorded_bytes: str = "0"
+
+    def loops(self) -> tuple[LoopTapes, ...]:
+        """The loops that record, outermost first."""
+        return self._sizes.loops(self.tapes, reversed_loops(self.sweeps))
+
+    def checkpoint_bytes(self, cut: Cut) -> str | None:
+        """The bytes of one checkpoint, as a Python expression of the parameters; None where that is unknown."""
+        return added([self._sizes.of_value(var) for var in cut.state]) if cut.state else "0"
+
+    @property
+    def _sizes(self) -> Sizes:
+        return Sizes(self.expanded, self.facts.scopes, self.facts.shapes)
 
 
 @dataclass(eq=False)
@@ -80,6 +100,12 @@ class Derivation:
         The supply of fresh names.
     differentiated_again : bool
         Whether the derivative will be differentiated again.
+    checkpointed : tuple of int
+        The loops that are checkpointed, by their positions among the loops of the primal.
+    cuts : list of Cut
+        The same loops, once the primal is final.
+    checkpoints : list of Var
+        The lists that hold their checkpoints.
     program : Function
         The primal as both modes use it; in forward mode, later, the program with tangents.
     prepared : Function
@@ -97,6 +123,9 @@ class Derivation:
     active_results: tuple[bool, ...]
     user_names: Set[str]
     differentiated_again: bool = False
+    checkpointed: tuple[int, ...] = ()
+    cuts: list[Cut] = field(init=False, default_factory=list)
+    checkpoints: list[Var] = field(init=False, default_factory=list)
     names: NameSupply = field(init=False)
     program: Function = field(init=False)
     prepared: Function = field(init=False)

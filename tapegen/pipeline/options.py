@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
+from tapegen.backend.numba.memory_limit import budget_of
 from tapegen.errors import BadArgument
 from tapegen.ir.keywords import Backend
 
@@ -40,6 +41,7 @@ class Options:
     cache: bool = True
     signatures: Sequence[str] = ()
     parallel: bool = False
+    memory: str | int | float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.wrt, int | str):
@@ -47,8 +49,14 @@ class Options:
         if isinstance(self.signatures, str):
             raise BadArgument("signatures is one text.", 'Give a sequence of them: signatures=["f8[:], f8"].')
         object.__setattr__(self, "signatures", tuple(self.signatures))
+        budget_of(self.memory)
         if self.backend not in ("auto", "numba", "python"):
             raise BadArgument(f"backend={self.backend!r} is unknown.", 'Use "auto", "numba" or "python".')
+
+    @property
+    def budget(self) -> int | float | None:
+        """What gradients may record: bytes, a fraction of the free memory, or None for half of it."""
+        return budget_of(self.memory)
 
     def changed(self) -> dict[str, object]:
         """The options that differ from their defaults."""

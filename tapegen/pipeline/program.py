@@ -81,6 +81,7 @@ from tapegen.pipeline.debug_nans import MadeNonFinite, run_with_nan_checks, watc
 from tapegen.pipeline.fault_boundary import Boundary, Subject, frames_of_tapegen, internal_error
 from tapegen.pipeline.options import Options
 from tapegen.transform.messages import called_functions, has_messages
+from tapegen.transform.recording.tape_sizes import evaluated
 from tapegen.transform.simplify.real_domain import TURNS_COMPLEX, meets_complex_numbers, with_real_values
 
 if TYPE_CHECKING:
@@ -169,10 +170,28 @@ class Program:
     last_used: float = 0.0
     places: Any = None  # see `runtime.signature_key.ArgumentBinder`
     repeated: dict[Form, Any] = field(default_factory=dict)  # see `runtime.fast_call.FastCall`
+    checkpointed: tuple[int, ...] = ()  # the loops that are, by their positions (`transform.recording.checkpoints`)
+    variants: dict[Any, Any] = field(default_factory=dict)  # see `with_checkpoints`
+    outgrown: set[Form] = field(default_factory=set)  # whose tapes did not fit into the memory of an earlier call
 
     def holds(self, arguments: dict[str, Any]) -> bool:
         """Whether values that were assumed constant (captured scalars, static integers) are unchanged."""
         return self.lowered.holds(arguments)
+
+    def with_checkpoints(self, positions: tuple[int, ...]) -> Program:
+        """The same program with loops checkpointed."""
+        with building:
+            if positions not in self.variants:
+                self.variants[positions] = replace(
+                    self, parts=Parts(), repeated={}, checkpointed=positions, variants={}, outgrown=set()
+                )
+            found: Program = self.variants[positions]
+        return found
+
+    def recorded_bytes(self, form: Form) -> Callable[..., int]:
+        """The bytes that one of the programs records, as a function of its arguments, where that is known."""
+        names = [param.name for param in self.lowered.function.params]
+        return self._once(f"bytes of {form}", lambda: evaluated(self.outline(form).recorded_bytes, names))
 
     # ---- what is differentiated --------------------------------------------------------------------------------------
 
@@ -379,7 +398,9 @@ class Program:
         def make() -> Stages:
             from tapegen.pipeline import compile
 
-            return compile.derive_reverse(self.lowered.function, self.wrt_vars(), active, self.user_names)
+            return compile.derive_reverse(
+                self.lowered.function, self.wrt_vars(), active, self.user_names, cut=self.checkpointed
+            )
 
         form: Form = "joint" if scalar else "record"
         return self._once(f"stages of {active}", make, form=form)  # a gradient and a pullback often have the same
@@ -444,8 +465,9 @@ class Program:
                 wrt, active = self.wrt_vars(), self.active_results(scalar=form == "joint")
             params = self.lowered.function.params
             positions = [params.index(var) for var in wrt]
+            cut = self.checkpointed if form in ("joint", "record", "pullback") else ()
             options = (self.options.boundscheck, self.options.parallel)
-            chosen = (form, wide, positions, active, *options, sorted(self.disabled))
+            chosen = (form, wide, positions, active, *options, sorted(self.disabled), cut)
             names = (sorted(self.user_names), sorted(self.lowered.modules.items()), self._header())
             place = Place(self.lowered.function, [*map(repr, chosen), *map(repr, names), self._decorator()])
             return place, place.load()
@@ -522,7 +544,12 @@ class Program:
 
         with self.boundary("deriving"), deep(), without_passes(self.disabled):
             compile.derive_reverse(
-                self.lowered.function, stages.wrt, stages.active_results, self.user_names, watch=watch
+                self.lowered.function,
+                stages.wrt,
+                stages.active_results,
+                self.user_names,
+                cut=self.checkpointed,
+                watch=watch,
             )
         return found[0]
 
@@ -570,7 +597,7 @@ class Program:
         """
         if watching():
             return self._watch(self.function(form), arguments)
-        memory_limit.begin()
+        memory_limit.begin(self.options.budget)
         key, built = self._built(form, arguments)
         given = arguments
         if form == "pullback" and not isinstance(built, FunctionType):
@@ -740,7 +767,10 @@ class Program:
         if place is not None:
             reverse = form in ("joint", "record", "pullback")
             stages = self.stages(scalar=form == "joint") if reverse else None
-            place.save(Derived(source) if stages is None else Derived(source, stages.seeds, stages.kept))
+            found = Derived(source)
+            if stages is not None:
+                found = Derived(source, stages.seeds, stages.kept, stages.recorded_bytes)
+            place.save(found)
         return source
 
     def _uncompiled(self, function: Function, reason: str, span: Span | None) -> Callable[..., Any]:

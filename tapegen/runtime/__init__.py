@@ -10,6 +10,7 @@
 * `fast_call` - pre-resolved calls of compiled derivatives
 * `signature_key` - dispatch keys of calls
 * `closure_sharing` - compiled code shared by equal closures
+* `checkpointed_calls` - which loops of a call are checkpointed, in segments of which lengths
 * `bound_call` - one call of a specialized program, and its errors
 * `specialization` - one specialization per combination of argument types
 * `inline_cache` - dispatch by the signature of an earlier call

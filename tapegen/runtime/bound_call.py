@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from tapegen.backend.numba import memory_limit
 from tapegen.backend.numba.library import messages
 from tapegen.backend.numba.memory_limit import LIST_FULL, TOO_MUCH
 from tapegen.errors import AliasError, BadArgument, Span, TapegenError, TapeMemoryError, of_program
@@ -33,6 +34,7 @@ from tapegen.ir.types import Array
 from tapegen.pipeline.fault_boundary import internal_error
 from tapegen.pipeline.program import CALLS, Form, Owner, Program, Raised
 from tapegen.runtime import stored_state
+from tapegen.runtime.checkpointed_calls import Planner, too_small
 from tapegen.runtime.fast_call import FastCall, as_type, as_types, gradient_of, result_types, value_of
 from tapegen.runtime.foreign_arrays import described, with_labels, with_numpy
 from tapegen.runtime.random_state import States, put_back, states_of
@@ -137,7 +139,7 @@ class BoundCall:
             self.raise_as_python()
         seeds = [_seed_one(seed) for seed in program.outline("joint").seeds]
         leaves = self.leaves()
-        values = self._run("joint", leaves + seeds)
+        _, values = self._within_budget("joint", leaves + seeds)
         count = len(values) - len(program.wrt_vars())
         if program.repeated.get("joint") is None:
             self._check_shapes(values[count:], self._shapes(leaves))
@@ -197,10 +199,10 @@ class BoundCall:
 
     def vjp(self) -> tuple[Any, ...]:
         """Value and pullback, and with `has_aux` the auxiliary result."""
-        outline = self.program.outline("record")
         leaves = self.leaves()
         shapes = self._shapes(leaves)
-        values = self._run("record", leaves)
+        program, values = self._within_budget("record", leaves)
+        outline = program.outline("record")
         count = len(values) - len(outline.kept)
         value, *aux = self.parts(self._stored(values[:count], leaves, "record"))
         # what the pullback reads must survive later changes of the caller's arrays and of the value
@@ -214,9 +216,9 @@ class BoundCall:
             # a pullback removes values from the end of its lists; the next call must find them again
             again = [list(item) if isinstance(item, list) else item for item in kept]
             try:
-                gradients = self.program.run("pullback", [*again, *seeds])
+                gradients = program.run("pullback", [*again, *seeds])
             except Raised as raised:
-                raise self._refusal(raised.error, "pullback") from raised.error
+                raise self._refusal(raised.error, "pullback", program=program) from raised.error
             self._check_shapes(gradients, shapes)
             return self._with_labels(self._gradient(gradients, "pullback"))
 
@@ -280,8 +282,75 @@ class BoundCall:
         params = self.program.lowered.function.params
         return [leaf for param, leaf in zip(params, self.leaves(), strict=True) if param.name in self.program.mutated]
 
-    def _run(self, form: Form, leaves: list[Any]) -> tuple[Any, ...]:
+    def _within_budget(self, form: Form, leaves: list[Any]) -> tuple[Program, tuple[Any, ...]]:
+        """The results of the recording program; where its tapes exceed the budget, of one that checkpoints loops."""
         program = self.program
+        budget = memory_limit.limit_of(program.options.budget)
+        predicted = program.recorded_bytes(form)(*leaves)
+        too_much: TapeMemoryError | None = None
+        told: float = messages.count()
+        if predicted <= budget and form not in program.outgrown:
+            try:
+                return program, self._run(form, leaves)
+            except TapeMemoryError as error:
+                if not program.stages(scalar=form == "joint").loops():
+                    raise
+                too_much = error
+        planner = Planner(program, form, leaves, budget)
+        told = (
+            math.inf if too_much is not None and self.program.options.backend == "python" else messages.count() - told
+        )
+        params = program.lowered.function.params
+        written = [leaf for leaf, param in zip(leaves, params, strict=False) if param.name in program.mutated]
+        entry = [(leaf, leaf.copy()) for leaf in written if isinstance(leaf, np.ndarray) and leaf.flags.writeable]
+        states = states_of(leaves)
+        for attempt in planner.attempts():
+            try:
+                with self._seen(told):
+                    values = self._run(form, [*leaves, *attempt.intervals], attempt.program)
+                if form == "record" and not attempt.is_sure:
+                    try:
+                        self._try_pullback(attempt.program, values)
+                    except TapeMemoryError:
+                        _restore_arguments(entry, states)
+                        raise
+            except TapeMemoryError as error:
+                too_much = too_much or error
+                continue
+            if predicted <= budget:  # its tapes grow: how far is not known before
+                program.outgrown.add(form)
+            return attempt.program, values
+        if too_much is None and predicted <= budget:
+            return program, self._run(form, leaves)
+        if too_much is not None and program.options.memory is None and not planner.refused:
+            raise too_much
+        raise too_small(planner, self.owner.function.__qualname__, program.lowered.function.origin, predicted)
+
+    def _try_pullback(self, program: Program, values: Sequence[Any]) -> None:
+        """Run a pullback that may need too much memory: a later one cannot go back to shorter segments.
+
+        Raises
+        ------
+        TapeMemoryError
+            If it does.
+        """
+        outline = program.outline("record")
+        count = len(values) - len(outline.kept)
+        active = program.active_results(scalar=False)
+        seeds = [
+            np.zeros_like(value) if isinstance(value, np.ndarray) else type(value)(0.0)
+            for value, is_active in zip(values[:count], active, strict=True)
+            if is_active
+        ]
+        kept = [list(item) if isinstance(item, list) else item for item in values[count:]]
+        try:
+            program.run("pullback", [*kept, *seeds])
+        except Raised as raised:
+            if isinstance(raised.error, MemoryError):
+                raise self._too_much(raised.error, "pullback", program) from raised.error
+
+    def _run(self, form: Form, leaves: list[Any], program: Program | None = None) -> tuple[Any, ...]:
+        program = program or self.program
         mutated = program.mutated
         self.check_stores(form)
         arrays: list[np.ndarray] = []
@@ -314,16 +383,16 @@ class BoundCall:
             if isinstance(error, Warning) and program.has_messages:  # filters make it an exception
                 raise of_program(error) from None
             if isinstance(error, MemoryError) and str(error) in (TOO_MUCH, LIST_FULL):
-                raise self._too_much(error, form) from error
+                raise self._too_much(error, form, program) from error
             loop = program.loop_of_tape(error, form)
             if loop is not None:  # plain Python does not run: it would go through a loop that is too long
-                raise self._refusal(error, form, loop) from error
+                raise self._refusal(error, form, loop, program) from error
             if isinstance(error, MemoryError) and program.function(form).tapes:
                 with self._seen(math.inf):
                     has_value = self._has_value(leaves)
                 _restore_arguments(entry, states)
                 if has_value:
-                    raise self._refusal(error, form) from error
+                    raise self._refusal(error, form, program=program) from error
             from tapegen.loops.library.bailout import GIVES_UP
 
             gives_up = isinstance(error, NotImplementedError) and str(error).endswith(GIVES_UP)
@@ -344,7 +413,7 @@ class BoundCall:
                         with self._seen(math.inf):
                             self._as_python_then_back(error, form)
                         _restore_arguments(entry, states)
-            raise self._refusal(error, form) from error
+            raise self._refusal(error, form, program=program) from error
 
     def _seen(self, count: float) -> AbstractContextManager[None]:
         """Leave out messages that an earlier run of this call has written."""
@@ -387,9 +456,11 @@ class BoundCall:
         if form == "primal" and isinstance(error, ValueError) and str(error).endswith(TURNS_COMPLEX):
             raise _PlainValue(value) from error
 
-    def _refusal(self, error: Exception, form: Form, loop: Span | None = None) -> TapegenError:
+    def _refusal(
+        self, error: Exception, form: Form, loop: Span | None = None, program: Program | None = None
+    ) -> TapegenError:
         """An error of generated code where plain Python has a value, or of the tape of a loop."""
-        span, backward = self.program.place(error)
+        span, backward = (program or self.program).place(error)
         whole = self.program.lowered.function.origin
         name = self.owner.function.__qualname__
         if isinstance(error, MemoryError):
@@ -418,12 +489,12 @@ class BoundCall:
             span or self.program.lowered.function.origin,
         )
 
-    def _too_much(self, error: Exception, form: Form) -> TapeMemoryError:
+    def _too_much(self, error: Exception, form: Form, program: Program) -> TapeMemoryError:
         """The call was stopped before it exhausted memory; plain Python does not run, since it may not end either."""
         name = self.owner.function.__qualname__
-        made = self.program.loop_of_tape(error, form)
-        loops = self.program.growing_loops(form, error) or ([made] if made is not None else [])
-        place = self.program.place(error)[0]
+        made = program.loop_of_tape(error, form)
+        loops = program.growing_loops(form, error) or ([made] if made is not None else [])
+        place = program.place(error)[0]
         clear_frames(error.__traceback__)  # which hold the tapes
         if not loops:
             return TapeMemoryError(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.backend.numba import memory_limit
 from tapegen.frontend.values.pytree import Leaf, Slot, Struct, map_leaves, tuple_of
 from tapegen.ir.nodes import Return
 from tapegen.ir.types import Array, ListOf, Scalar, Type, python_class
@@ -36,7 +37,9 @@ class FastCall:
 
     __slots__ = (
         "_arrays",
+        "_budget",
         "_built",
+        "_bytes",
         "_conversions",
         "_count",
         "_derivative",
@@ -56,6 +59,8 @@ class FastCall:
         self._tangents: list[Type] = []  # their types
         self._shaped: list[tuple[int, int]] = []  # arrays and their tangents
         self._arrays: list[tuple[int, Array]] = []  # tangents that may share memory with an argument
+        self._bytes: Callable[..., int] | None = None  # what it records
+        self._budget = program.options.budget
         self._value: Callable[[Sequence[Any]], Any] | None = None
         self._derivative: Callable[[Sequence[Any]], Any] | None = None
         self._count = 0
@@ -82,6 +87,7 @@ class FastCall:
         results = result_types(program)
         made = cls(program, built, [*results, *(var.type for var in program.wrt_vars())])
         made._seeds, made._count = tuple(seeds), len(results)
+        made._bytes = program.recorded_bytes("joint")
         made._value, made._derivative = value_of(program), gradient_of(program, len(results))
         return made
 
@@ -129,6 +135,9 @@ class FastCall:
                 return None
         if watching():
             return None
+        memory_limit.limit_tapes(self._budget)
+        if self._bytes is not None and self._bytes(*leaves) > memory_limit.tape_limit():
+            return None
         try:
             found = self._built(*leaves, *self._seeds, *tangents)
         except Exception:  # it had no side effects, so the whole call may be repeated, and report the error
@@ -158,7 +167,7 @@ def _built(program: Program, form: Form, leaves: Sequence[Any]) -> Callable[...,
         return None
     if program.lowered.mutations:
         return None
-    return None if states_of(leaves) or program.never_returns else built
+    return None if states_of(leaves) or program.never_returns or form in program.outgrown else built
 
 
 def result_types(program: Program) -> list[Type]:

@@ -31,11 +31,14 @@ class Derived:
         The source.
     seeds, kept : tuple of Var
         Cotangents among its parameters; the values that a forward sweep saves for its pullback.
+    recorded_bytes : str
+        The bytes that it records (`pipeline.derivation.Stages`).
     """
 
     source: PythonSource
     seeds: tuple[Var, ...] = ()
     kept: tuple[Var, ...] = ()
+    recorded_bytes: str = "0"
 
 
 class Place:
@@ -105,6 +108,7 @@ class Place:
             "lines": lines,
             "seeds": [(var.name, _type_out(var.type)) for var in derived.seeds],
             "kept": [(var.name, _type_out(var.type)) for var in derived.kept],
+            "bytes": derived.recorded_bytes,
         }
 
     def _decoded(self, content: dict[str, Any]) -> Derived | None:
@@ -124,7 +128,7 @@ class Place:
             content["parallel"],
         )
         seeds, kept = (tuple(Var(name, _type_in(t)) for name, t in content[field]) for field in ("seeds", "kept"))
-        return Derived(source, seeds, kept)
+        return Derived(source, seeds, kept, content["bytes"])
 
 
 def _rules() -> list[str]:

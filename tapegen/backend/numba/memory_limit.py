@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import ctypes
 import functools
+import re
 from collections.abc import Collection
 from time import monotonic
 from typing import Any
@@ -21,6 +22,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from tapegen.backend.numba import workspaces
+from tapegen.errors import BadArgument
 
 LARGE = 2**24
 """Bytes from which compiled code checks an array."""
@@ -40,11 +42,45 @@ ROOM, BEGIN = "tapegen_room", "tapegen_begin"
 _LASTS = 0.5  # seconds for which a measurement is valid
 _UNKNOWN = 2**62
 
-_cells = (ctypes.c_int64 * 2)(_UNKNOWN, 0)
-"""The number of bytes that a call may take, and the bytes of its tapes so far."""
+_cells = (ctypes.c_int64 * 3)(_UNKNOWN, 0, _UNKNOWN)
+"""The number of bytes that an array may take, the bytes of the tapes of a call so far, and the limit of these."""
 
 stale = 0.0
 """When to measure again."""
+
+UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+"""The units of budgets."""
+
+_BUDGET = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]+)\s*")
+
+
+def budget_of(given: object) -> int | float | None:
+    """A budget as bytes, as a fraction of the free memory, or None.
+
+    Raises
+    ------
+    BadArgument
+        If it is none.
+    """
+    if given is None:
+        return None
+    if isinstance(given, str):
+        found = _BUDGET.fullmatch(given)
+        unit = next((size for name, size in UNITS.items() if found and name.lower() == found[2].lower()), 0)
+        size = int(float(found[1]) * unit) if found else 0
+    elif isinstance(given, float | np.floating):
+        if 0.0 < given <= 1.0:
+            return float(given)
+        size = 0
+    else:
+        is_int = isinstance(given, int | np.integer) and not isinstance(given, bool)
+        size = int(given) if is_int else 0  # type: ignore[call-overload]
+    if size <= 0:
+        raise BadArgument(
+            f"memory={given!r} is no amount of memory.",
+            'Give text ("2GB", "1.5GiB"), a positive number of bytes, or a fraction of the free memory (0.25).',
+        )
+    return size
 
 
 def available() -> int:
@@ -82,12 +118,35 @@ def measure(now: float) -> None:
     _cells[0] = (available() + workspaces.idle()) // 2
 
 
-def begin() -> None:
-    """A call begins that is not one of many similar calls."""
+def begin(budget: int | float | None = None) -> None:
+    """A call begins that is not one of many similar calls; see `limit_tapes`."""
     _cells[1] = 0
     now = monotonic()
     if now >= stale:
         measure(now)
+    limit_tapes(budget)
+
+
+def limit_tapes(budget: int | float | None) -> None:
+    """Set how much the tapes of a call may take: bytes, a fraction of the free memory, or half of it."""
+    if budget is None:
+        _cells[2] = _cells[0]
+    else:
+        _cells[2] = budget if isinstance(budget, int) else int(2 * _cells[0] * budget)
+
+
+def tape_limit() -> int:
+    """The bytes that the tapes of the present call may take."""
+    return _cells[2]
+
+
+def limit_of(budget: int | float | None) -> int:
+    """The bytes that the tapes of a call may take that begins now."""
+    now = monotonic()
+    if now >= stale:
+        measure(now)
+    limit_tapes(budget)
+    return _cells[2]
 
 
 # ---- in compiled code ------------------------------------------------------------------------------------------------
@@ -112,10 +171,12 @@ def provide() -> None:
     size, is_tape = room.args
     builder = ir.IRBuilder(room.append_basic_block())
     place = builder.gep(cells, [one], source_etype=number)
-    held, limit = builder.load(place, typ=number), builder.load(cells, typ=number)
+    held = builder.load(place, typ=number)
     factor = builder.zext(is_tape, number)
+    of_tapes = builder.load(builder.gep(cells, [ir.Constant(flag, 2)], source_etype=number), typ=number)
+    limit = builder.select(builder.trunc(is_tape, ir.IntType(1)), of_tapes, builder.load(cells, typ=number))
     held = builder.mul(held, factor)  # the contents of tapes do not count for other arrays: they may be freed again
-    half = builder.lshr(size, ir.Constant(number, 1))  # the tape that is doubled is freed
+    half = builder.ashr(size, ir.Constant(number, 1))  # the tape that is doubled is freed
     kept = builder.mul(half, factor)
     fits = builder.icmp_signed("<=", builder.add(held, size), limit)
     before = builder.load(place, typ=number)
@@ -150,7 +211,7 @@ _engines: list[Any] = []  # the address may be called as long as the process liv
 
 
 def _take(size: int, kept: int) -> None:
-    if _cells[1] + size > _cells[0]:
+    if _cells[1] + size > _cells[2]:
         raise MemoryError(TOO_MUCH)
     _cells[1] += kept
 
@@ -180,10 +241,19 @@ class ListTape(list[Any]):
     def append(self, item: Any) -> None:
         """Append one more array."""
         self.pending += getattr(item, "nbytes", 0) + AROUND
-        if self.pending > LARGE:
+        if self.pending > min(LARGE, _cells[2] // 16):
             _take(self.pending, self.pending)
             self.pending = 0
         list.append(self, item)
+
+    def pop(self, place: Any = -1) -> Any:
+        """Take the last array, which counts no longer."""
+        item = list.pop(self, place)
+        self.pending -= getattr(item, "nbytes", 0) + AROUND
+        if self.pending < -min(LARGE, _cells[2] // 16):
+            _take(self.pending, self.pending)
+            self.pending = 0
+        return item
 
 
 class Watched(ast.NodeTransformer):

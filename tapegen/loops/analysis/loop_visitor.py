@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from tapegen.ir import intrinsics, traversal
-from tapegen.ir.names import BACKWARD, NameSupply
+from tapegen.ir.names import BACKWARD, FORWARD, NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Comment, Expr, For, Function, If, Load, Stmt, Store, Var, While
 from tapegen.loops.analysis.block_queries import names_in
 from tapegen.loops.analysis.dependence import Access, AliasSets, LoopNest, alias_sets, in_loops
@@ -66,7 +66,8 @@ class InnermostLoopPass(abc.ABC):
             if kind in _LOOPS and self.concerns(stmt):
                 out += self._loop(stmt, out)
             elif kind is Comment:
-                self.backward |= stmt.text == BACKWARD
+                if stmt.text in (FORWARD, BACKWARD):
+                    self.backward = stmt.text == BACKWARD  # a checkpointed loop runs forward inside the backward sweep
                 out.append(stmt)
             else:
                 out.append(self._branches(stmt) if kind is If and self.concerns(stmt) else stmt)

@@ -15,6 +15,9 @@ from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Function, If, Ra
 from tapegen.ir.types import Array, Scalar
 from tapegen.loops.analysis.dependence import AliasSets, is_call_by_chunks
 
+_KEEPING: frozenset[Any] = frozenset({intrinsics.append, intrinsics.set_item})
+"""What puts a value into a list; it decides where an item that is taken from the list decides."""
+
 
 def deciding(function: Function, memory: AliasSets) -> set[Var]:
     """Variables that control flow or indices may depend on; alias sets for arrays.
@@ -40,7 +43,7 @@ def _deciding(function: Function, memory: AliasSets) -> set[Var]:
             continue
         if isinstance(stmt, Assign) and all(_is_float(target.type) for target in stmt.targets):
             found |= _decides(stmt.value)
-        elif isinstance(stmt, (Assign, If, While, Effect)):
+        elif isinstance(stmt, (Assign, If, While)) or (isinstance(stmt, Effect) and stmt.call.func not in _KEEPING):
             found |= _contents(stmt.headers[0])
         else:
             for part in stmt.headers:
@@ -105,6 +108,9 @@ def _made_of(function: Function, memory: AliasSets) -> dict[Var, list[Expr]]:
                 found[memory.group(target)].append(stmt.value)
         elif isinstance(stmt, Store):
             found[memory.group(stmt.array)].append(stmt.value)
+        elif isinstance(stmt, Effect) and stmt.call.func in _KEEPING:
+            sequence, *_, value = stmt.call.args
+            found[memory.group(sequence)].append(value)  # type: ignore[arg-type]
     return found
 
 

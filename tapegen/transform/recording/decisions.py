@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tapegen.analysis.scopes import Scope
-from tapegen.ir.nodes import Block, Var
+from tapegen.ir.nodes import Block, For, Var, While
 
 Way = Literal["live", "induction", "recompute", "record"]
 Key = tuple[Var, Scope]
@@ -31,3 +31,29 @@ class Recorded:
     forward: Block
     backward: Block
     decisions: list[Decision]
+
+
+@dataclass(eq=False, slots=True)
+class Cut:
+    """A loop that is checkpointed (`checkpoints`).
+
+    Attributes
+    ----------
+    loop : For or While
+        The loop of the primal.
+    interval : Var
+        The number of iterations of a segment, a parameter of the derivative.
+    first : Var
+        The counter of the first iteration of a segment; the number of iterations before it where iterations are
+        counted.
+    create : tuple of Stmt
+        The statements that create the tapes of a segment (set by `tape_layout`).
+    state : tuple of Var
+        The values of a checkpoint (set by `checkpoints`).
+    """
+
+    loop: For | While
+    interval: Var
+    first: Var
+    create: Block = ()
+    state: tuple[Var, ...] = ()

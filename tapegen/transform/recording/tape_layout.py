@@ -8,7 +8,7 @@ Otherwise it is one growing axis with a counter.
 from __future__ import annotations
 
 import operator
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,7 +38,7 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar
 from tapegen.transform.autodiff.reverse import Sweeps
-from tapegen.transform.recording.decisions import Decision, Recorded
+from tapegen.transform.recording.decisions import Cut, Decision, Recorded
 from tapegen.transform.simplify.dead_code import is_pure
 
 START_SIZE = 64
@@ -64,6 +64,8 @@ class Tape:
         Whether the tape never grows.
     scope : Scope
         The scope whose value it holds.
+    cut : Cut or None
+        The checkpointed loop of whose segment it holds the values.
     """
 
     var: Var
@@ -73,6 +75,7 @@ class Tape:
     counter: Var | None
     exact: bool
     scope: Scope
+    cut: Cut | None = None
 
 
 @dataclass(slots=True)
@@ -85,9 +88,16 @@ class Laid:
     tapes: list[Tape]
 
 
-def lay_out(recorded: Recorded, sweeps: Sweeps, scopes: Scopes, shapes: Shapes, names: NameSupply) -> Laid:
-    """Give each tape an array and turn Push and Pop into stores and loads."""
-    return _Layout(recorded, sweeps, scopes, shapes, names).run()
+def lay_out(
+    recorded: Recorded,
+    sweeps: Sweeps,
+    scopes: Scopes,
+    shapes: Shapes,
+    names: NameSupply,
+    cuts: Sequence[Cut] = (),
+) -> Laid:
+    """Give each tape an array and turn Push and Pop into stores and loads; in loops that are cut, for a segment."""
+    return _Layout(recorded, sweeps, scopes, shapes, names, cuts).run()
 
 
 def without(block: Block, unread: Set[Var]) -> Block:
@@ -120,8 +130,18 @@ def without(block: Block, unread: Set[Var]) -> Block:
 
 
 class _Layout:
-    def __init__(self, recorded: Recorded, sweeps: Sweeps, scopes: Scopes, shapes: Shapes, names: NameSupply) -> None:
+    def __init__(
+        self,
+        recorded: Recorded,
+        sweeps: Sweeps,
+        scopes: Scopes,
+        shapes: Shapes,
+        names: NameSupply,
+        cuts: Sequence[Cut],
+    ) -> None:
         self.recorded, self.sweeps, self.scopes, self.shapes, self.names = recorded, sweeps, scopes, shapes, names
+        self.cuts: dict[Stmt | None, Cut] = {cut.loop: cut for cut in cuts}
+        self.cut_of: dict[Var, Cut] = {}  # counters and stores of segments
         self.counters: dict[int, Var] = {}  # scope -> counter of its growing tapes
         self.counted: dict[int, list[Tape]] = {}
         self.tapes: dict[str, Tape] = {}
@@ -130,24 +150,32 @@ class _Layout:
         for decision in self.recorded.decisions:
             if decision.way == "record":
                 self.tapes[decision.tape] = self._tape(decision)
-        create: list[Stmt] = []
+        created: list[Assign] = []
         for tape in self.tapes.values():
+            if tape.cut is not None:
+                self.cut_of[tape.store] = tape.cut
             if tape.index is None:
-                create.append(Assign((tape.store,), Call(intrinsics.new_list, (), (), tape.store.type)))
+                created.append(Assign((tape.store,), Call(intrinsics.new_list, (), (), tape.store.type)))
             else:
                 shape = tape.shape[0] if len(tape.shape) == 1 else Tuple(tape.shape)
                 dtype = tape.store.type.dtype  # type: ignore[union-attr]
                 more = () if dtype == "float64" else (Const(np.bool_ if dtype == "bool" else getattr(np, dtype)),)
-                create.append(Assign((tape.store,), Call(np.empty, (shape, *more), (), tape.store.type)))
+                created.append(Assign((tape.store,), Call(np.empty, (shape, *more), (), tape.store.type)))
         for counter in self.counters.values():
-            create.append(Assign((counter,), Const(0)))
+            created.append(Assign((counter,), Const(0)))
+        create = tuple(stmt for stmt in created if stmt.targets[0] not in self.cut_of)
+        for cut in self.cuts.values():
+            cut.create = tuple(stmt for stmt in created if self.cut_of.get(stmt.targets[0]) is cut)
         forward = self._forward(self.recorded.forward)
         backward = self._backward(self.recorded.backward)
-        return Laid(tuple(create), forward, backward, list(self.tapes.values()))
+        return Laid(create, forward, backward, list(self.tapes.values()))
 
     def _tape(self, decision: Decision) -> Tape:
         var, scope = decision.var, decision.scope
         loops = [around for around in scope.chain if around.is_loop][::-1]
+        cut = next((self.cuts[around.header] for around in scope.chain if around.header in self.cuts), None)
+        if cut is not None:  # the tape holds the values of a segment
+            loops = loops[next(k for k, around in enumerate(loops) if around.header is cut.loop) :]
         counts = [self._count(loop) for loop in loops]
         type_ = var.type
         value_shape: tuple[Expr, ...] | None = ()
@@ -156,19 +184,24 @@ class _Layout:
         elif isinstance(type_, Array):
             value_shape = self._value_shape(var)
         if value_shape is None or isinstance(type_, ListOf):
-            return Tape(var, Var(self.names.fresh(tape_name(var.name)), ListOf(type_)), None, (), None, False, scope)
+            return Tape(
+                var, Var(self.names.fresh(tape_name(var.name)), ListOf(type_)), None, (), None, False, scope, cut
+            )
         assert isinstance(type_, (Array, Scalar))
         rank = len(value_shape)
         if all(count is not None for count in counts):
             store = Var(self.names.fresh(tape_name(var.name)), Array(type_.dtype, len(loops) + rank, "C"))
             index = tuple(self._position(loop) for loop in loops)
             extents = tuple(count for count in counts if count is not None)
-            return Tape(var, store, index, extents + value_shape, None, True, scope)
+            return Tape(var, store, index, extents + value_shape, None, True, scope, cut)
         store = Var(self.names.fresh(tape_name(var.name)), Array(type_.dtype, 1 + rank, "C"))
         counter = self._counter(scope)
+        if cut is not None:
+            self.cut_of[counter] = cut
         last = builders.int_add(counter, Const(-1))
         most = _most_trips(scope) if len(loops) == 1 else None
-        tape = Tape(var, store, (last,), (Const(most or START_SIZE), *value_shape), counter, most is not None, scope)
+        shape = (Const(most or START_SIZE), *value_shape)
+        tape = Tape(var, store, (last,), shape, counter, most is not None, scope, cut)
         if not tape.exact:
             self.counted.setdefault(id(scope), []).append(tape)
         return tape
@@ -176,6 +209,8 @@ class _Layout:
     def _count(self, scope: Scope) -> Expr | None:
         """The trip count of a loop, or an upper bound of it, as known before the outermost loop starts."""
         loop = scope.header
+        if loop in self.cuts:
+            return self.cuts[loop].interval
         if not isinstance(loop, For) or loop in self.sweeps.trips or not isinstance(loop.step, Const):
             return None
         start, stop = self._resolved(loop.start), self._resolved(loop.stop)
@@ -257,9 +292,12 @@ class _Layout:
 
     def _position(self, scope: Scope) -> Expr:
         loop = scope.header
+        cut = self.cuts.get(loop)
+        if cut is not None and loop in self.sweeps.trips:
+            return _minus(self.sweeps.trip_index[loop], cut.first)
         assert isinstance(loop, For) and isinstance(loop.step, Const) and isinstance(loop.step.value, int)
         step = loop.step.value
-        start = self._resolved(loop.start)
+        start = self._resolved(loop.start) if cut is None else cut.first
         if step < 0:
             offset: Expr = _minus(start, loop.target)
         else:

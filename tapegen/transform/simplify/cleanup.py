@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import intrinsics, traversal
+from tapegen.ir.names import BACKWARD, FORWARD
 from tapegen.ir.nodes import (
     Block,
     Call,
@@ -118,13 +119,19 @@ def _copied(expr: Expr) -> Expr:
 # ---- comments --------------------------------------------------------------------------------------------------------
 
 
+_HEADS = (FORWARD, BACKWARD)
+
+
 def _without_lonely_comments(block: Block, above: str | None = None) -> Block:
     """Drop comments with no statement after them, and those that repeat the previous one, also in nested blocks."""
     out: list[Stmt] = []
     for k, stmt in enumerate(block):
         if isinstance(stmt, Comment):
             following = block[k + 1] if k + 1 < len(block) else None
-            if following is None or isinstance(following, Comment) or stmt.text == above:
+            is_head = stmt.text in _HEADS  # which may stand above a comment
+            if following is None or stmt.text == above:
+                continue
+            if isinstance(following, Comment) and (not is_head or following.text in _HEADS):
                 continue
             above = stmt.text
         elif isinstance(stmt, (If, For, While)):
