@@ -110,7 +110,18 @@ def test_the_import_takes_the_modules_that_every_program_needs() -> None:
     """The passes, which a stored program does not need, and other interfaces are imported where they are used."""
     text = "import sys, tapegen; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split()
-    later = ("aot", "batching", "export", "loops", "pipeline.compile", "plot", "tape", "testing", "transform.autodiff")
+    later = (
+        "aot",
+        "batching",
+        "export",
+        "loops",
+        "pipeline.compile",
+        "plot",
+        "tape",
+        "testing",
+        "transform.autodiff",
+        "transform.recording",
+    )
     assert [name for name in loaded if name.startswith(tuple(f"tapegen.{part}" for part in later))] == []
     assert not {"scipy.linalg", "numpy.ma", "matplotlib"}.intersection(loaded)
 

@@ -81,7 +81,6 @@ from tapegen.pipeline.debug_nans import MadeNonFinite, run_with_nan_checks, watc
 from tapegen.pipeline.fault_boundary import Boundary, Subject, frames_of_tapegen, internal_error
 from tapegen.pipeline.options import Options
 from tapegen.transform.messages import called_functions, has_messages
-from tapegen.transform.recording.tape_sizes import evaluated
 from tapegen.transform.simplify.real_domain import TURNS_COMPLEX, meets_complex_numbers, with_real_values
 
 if TYPE_CHECKING:
@@ -190,6 +189,8 @@ class Program:
 
     def recorded_bytes(self, form: Form) -> Callable[..., int]:
         """The bytes that one of the programs records, as a function of its arguments, where that is known."""
+        from tapegen.transform.recording.tape_sizes import evaluated
+
         names = [param.name for param in self.lowered.function.params]
         return self._once(f"bytes of {form}", lambda: evaluated(self.outline(form).recorded_bytes, names))
 

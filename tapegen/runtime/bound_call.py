@@ -34,7 +34,6 @@ from tapegen.ir.types import Array
 from tapegen.pipeline.fault_boundary import internal_error
 from tapegen.pipeline.program import CALLS, Form, Owner, Program, Raised
 from tapegen.runtime import stored_state
-from tapegen.runtime.checkpointed_calls import Planner, too_small
 from tapegen.runtime.fast_call import FastCall, as_type, as_types, gradient_of, result_types, value_of
 from tapegen.runtime.foreign_arrays import described, with_labels, with_numpy
 from tapegen.runtime.random_state import States, put_back, states_of
@@ -296,6 +295,8 @@ class BoundCall:
                 if not program.stages(scalar=form == "joint").loops():
                     raise
                 too_much = error
+        from tapegen.runtime.checkpointed_calls import Planner, too_small
+
         planner = Planner(program, form, leaves, budget)
         told = (
             math.inf if too_much is not None and self.program.options.backend == "python" else messages.count() - told
