@@ -24,9 +24,9 @@ def misfit_value_and_grad(
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  p_start, p_uptake, p_release, p_enrichment, p_season
-    recorded:               air_1, store, season, tmp_10, tmp_13, air_2, store_1,
-        season_2, tmp_36, tmp_39, air_3, store_2, season_4, tmp_62, tmp_65, air_4,
-        store_3, season_6, tmp_86, tmp_89, test
+    recorded:               air_1, store, season, cos_angle, sin_angle, air_2, store_1,
+        season_2, cos_angle_1, sin_angle_1, air_3, store_2, season_4, cos_angle_2,
+        sin_angle_2, air_4, store_3, season_6, cos_angle_3, sin_angle_3, test
     p_start is p['start'].
     p_uptake is p['uptake'].
     p_release is p['release'].
@@ -78,32 +78,32 @@ def misfit_value_and_grad(
     store_tape = np.empty(t_3)
     t_4 = t_2
     season_tape = np.empty(t_4)
-    tmp_10_tape = np.empty((t_2, 2))
-    tmp_13_tape = np.empty((t_2, 2))
+    cos_angle_tape = np.empty((t_2, 2))
+    sin_angle_tape = np.empty((t_2, 2))
     t_5 = t_2
     air_2_tape = np.empty(t_5)
     t_6 = t_2
     store_1_tape = np.empty(t_6)
     t_7 = t_2
     season_2_tape = np.empty(t_7)
-    tmp_36_tape = np.empty((t_2, 2))
-    tmp_39_tape = np.empty((t_2, 2))
+    cos_angle_1_tape = np.empty((t_2, 2))
+    sin_angle_1_tape = np.empty((t_2, 2))
     t_8 = t_2
     air_3_tape = np.empty(t_8)
     t_9 = t_2
     store_2_tape = np.empty(t_9)
     t_10 = t_2
     season_4_tape = np.empty(t_10)
-    tmp_62_tape = np.empty((t_2, 2))
-    tmp_65_tape = np.empty((t_2, 2))
+    cos_angle_2_tape = np.empty((t_2, 2))
+    sin_angle_2_tape = np.empty((t_2, 2))
     t_11 = t_2
     air_4_tape = np.empty(t_11)
     t_12 = t_2
     store_3_tape = np.empty(t_12)
     t_13 = t_2
     season_6_tape = np.empty(t_13)
-    tmp_86_tape = np.empty((t_2, 2))
-    tmp_89_tape = np.empty((t_2, 2))
+    cos_angle_3_tape = np.empty((t_2, 2))
+    sin_angle_3_tape = np.empty((t_2, 2))
     t_14 = max(times.size, 0)
     test_tape = np.empty(t_14, np.bool_)
     if (
@@ -114,11 +114,11 @@ def misfit_value_and_grad(
     ):
         raise IndexError("index is out of bounds")
     k1 = np.empty(2)
-    tmp_27 = np.empty(2)
+    total_value_4 = np.empty(2)
     k2 = np.empty(2)
-    tmp_53 = np.empty(2)
+    total_value_9 = np.empty(2)
     k3 = np.empty(2)
-    tmp_77 = np.empty(2)
+    total_value_13 = np.empty(2)
     k4 = np.empty(2)
     for i in range(times.size - 1):
         t = times[i]
@@ -131,94 +131,94 @@ def misfit_value_and_grad(
         store_tape[i] = store
         uptake = p_uptake * (air_1 - 280.0) - p_release * store
         season = 0.0
-        tmp_24 = t + h / 2
+        total_value_3 = t + h / 2
         t_16 = h / 2
-        tmp_28 = emitted[i, 1]
+        emitted_at_1 = emitted[i, 1]
         season_2 = 0.0
-        tmp_50 = t + h / 2
+        total_value_8 = t + h / 2
         t_18 = h / 2
         season_4 = 0.0
-        tmp_75 = t + h
+        t_plus_h = t + h
         season_6 = 0.0
         t_21 = h / 6
         for k in range(2):
             angle = 2.0 * np.pi * (k + 1) * t
             if math.isinf(angle):
                 raise ValueError("math domain error")
-            tmp_10 = math.cos(angle)
-            tmp_10_tape[i, k] = tmp_10
-            tmp_13 = math.sin(angle)
-            tmp_13_tape[i, k] = tmp_13
-            season += p_season[k, 0] * tmp_10 + p_season[k, 1] * tmp_13
+            cos_angle = math.cos(angle)
+            cos_angle_tape[i, k] = cos_angle
+            sin_angle = math.sin(angle)
+            sin_angle_tape[i, k] = sin_angle
+            season += p_season[k, 0] * cos_angle + p_season[k, 1] * sin_angle
         season_tape[i] = season
         season_1 = season * (1.0 + p_enrichment * (air_1 / 280.0 - 1.0))
         t_15 = emitted[i, 0] / 2.124 - uptake + season_1
         k1[0] = t_15
         k1[1] = uptake
         for j in range(2):
-            tmp_27[j] = state[j] + t_16 * k1[j]
-        if tmp_27.shape[0] != 2:
+            total_value_4[j] = state[j] + t_16 * k1[j]
+        if total_value_4.shape[0] != 2:
             raise ValueError("the number of values to unpack is not 2")
-        air_2 = tmp_27[0]
+        air_2 = total_value_4[0]
         air_2_tape[i] = air_2
-        store_1 = tmp_27[1]
+        store_1 = total_value_4[1]
         store_1_tape[i] = store_1
         uptake_1 = p_uptake * (air_2 - 280.0) - p_release * store_1
         for k_1 in range(2):
-            angle_1 = 2.0 * np.pi * (k_1 + 1) * tmp_24
+            angle_1 = 2.0 * np.pi * (k_1 + 1) * total_value_3
             if math.isinf(angle_1):
                 raise ValueError("math domain error")
-            tmp_36 = math.cos(angle_1)
-            tmp_36_tape[i, k_1] = tmp_36
-            tmp_39 = math.sin(angle_1)
-            tmp_39_tape[i, k_1] = tmp_39
-            season_2 += p_season[k_1, 0] * tmp_36 + p_season[k_1, 1] * tmp_39
+            cos_angle_1 = math.cos(angle_1)
+            cos_angle_1_tape[i, k_1] = cos_angle_1
+            sin_angle_1 = math.sin(angle_1)
+            sin_angle_1_tape[i, k_1] = sin_angle_1
+            season_2 += p_season[k_1, 0] * cos_angle_1 + p_season[k_1, 1] * sin_angle_1
         season_2_tape[i] = season_2
         season_3 = season_2 * (1.0 + p_enrichment * (air_2 / 280.0 - 1.0))
-        t_17 = tmp_28 / 2.124 - uptake_1 + season_3
+        t_17 = emitted_at_1 / 2.124 - uptake_1 + season_3
         k2[0] = t_17
         k2[1] = uptake_1
         for j in range(2):
-            tmp_53[j] = state[j] + t_18 * k2[j]
-        if tmp_53.shape[0] != 2:
+            total_value_9[j] = state[j] + t_18 * k2[j]
+        if total_value_9.shape[0] != 2:
             raise ValueError("the number of values to unpack is not 2")
-        air_3 = tmp_53[0]
+        air_3 = total_value_9[0]
         air_3_tape[i] = air_3
-        store_2 = tmp_53[1]
+        store_2 = total_value_9[1]
         store_2_tape[i] = store_2
         uptake_2 = p_uptake * (air_3 - 280.0) - p_release * store_2
         for k_2 in range(2):
-            angle_2 = 2.0 * np.pi * (k_2 + 1) * tmp_50
+            angle_2 = 2.0 * np.pi * (k_2 + 1) * total_value_8
             if math.isinf(angle_2):
                 raise ValueError("math domain error")
-            tmp_62 = math.cos(angle_2)
-            tmp_62_tape[i, k_2] = tmp_62
-            tmp_65 = math.sin(angle_2)
-            tmp_65_tape[i, k_2] = tmp_65
-            season_4 += p_season[k_2, 0] * tmp_62 + p_season[k_2, 1] * tmp_65
+            cos_angle_2 = math.cos(angle_2)
+            cos_angle_2_tape[i, k_2] = cos_angle_2
+            sin_angle_2 = math.sin(angle_2)
+            sin_angle_2_tape[i, k_2] = sin_angle_2
+            season_4 += p_season[k_2, 0] * cos_angle_2 + p_season[k_2, 1] * sin_angle_2
         season_4_tape[i] = season_4
         season_5 = season_4 * (1.0 + p_enrichment * (air_3 / 280.0 - 1.0))
-        t_19 = tmp_28 / 2.124 - uptake_2 + season_5
+        t_19 = emitted_at_1 / 2.124 - uptake_2 + season_5
         k3[0] = t_19
         k3[1] = uptake_2
         for j in range(2):
-            tmp_77[j] = state[j] + h * k3[j]
-        if tmp_77.shape[0] != 2:
+            total_value_13[j] = state[j] + h * k3[j]
+        if total_value_13.shape[0] != 2:
             raise ValueError("the number of values to unpack is not 2")
-        air_4 = tmp_77[0]
+        air_4 = total_value_13[0]
         air_4_tape[i] = air_4
-        store_3 = tmp_77[1]
+        store_3 = total_value_13[1]
         store_3_tape[i] = store_3
         uptake_3 = p_uptake * (air_4 - 280.0) - p_release * store_3
         for k_3 in range(2):
-            angle_3 = 2.0 * np.pi * (k_3 + 1) * tmp_75
+            angle_3 = 2.0 * np.pi * (k_3 + 1) * t_plus_h
             if math.isinf(angle_3):
                 raise ValueError("math domain error")
-            tmp_86 = math.cos(angle_3)
-            tmp_86_tape[i, k_3] = tmp_86
-            tmp_89 = math.sin(angle_3)
-            tmp_89_tape[i, k_3] = tmp_89
-            season_6 += p_season[k_3, 0] * tmp_86 + p_season[k_3, 1] * tmp_89
+            cos_angle_3 = math.cos(angle_3)
+            cos_angle_3_tape[i, k_3] = cos_angle_3
+            sin_angle_3 = math.sin(angle_3)
+            sin_angle_3_tape[i, k_3] = sin_angle_3
+            season_6 += p_season[k_3, 0] * cos_angle_3 + p_season[k_3, 1] * sin_angle_3
         season_6_tape[i] = season_6
         season_7 = season_6 * (1.0 + p_enrichment * (air_4 / 280.0 - 1.0))
         t_20 = emitted[i, 2] / 2.124 - uptake_3 + season_7
@@ -253,7 +253,7 @@ def misfit_value_and_grad(
     p_release_bar = 0.0
     p_season_bar = np.zeros(p_season.shape)
     p_enrichment_bar = 0.0
-    tmp_104_bar = np.empty(2)
+    total_value_19_bar = np.empty(2)
     k3_bar = np.empty(2)
     k2_bar = np.empty(2)
     k1_bar = np.empty(2)
@@ -272,134 +272,135 @@ def misfit_value_and_grad(
         season_6 = season_6_tape[i]
         t = times[i]
         h = times[i + 1] - t
-        tmp_3 = air_1 - 280.0
-        tmp_17 = air_1 / 280.0 - 1.0
-        tmp_25 = h / 2
-        tmp_29 = air_2 - 280.0
-        tmp_43 = air_2 / 280.0 - 1.0
-        tmp_55 = air_3 - 280.0
-        tmp_69 = air_3 / 280.0 - 1.0
-        tmp_79 = air_4 - 280.0
-        tmp_93 = air_4 / 280.0 - 1.0
+        air_shifted = air_1 - 280.0
+        air_difference = air_1 / 280.0 - 1.0
+        h_scaled_1 = h / 2
+        air_shifted_1 = air_2 - 280.0
+        air_difference_1 = air_2 / 280.0 - 1.0
+        air_shifted_2 = air_3 - 280.0
+        air_difference_2 = air_3 / 280.0 - 1.0
+        air_shifted_3 = air_4 - 280.0
+        air_difference_3 = air_4 / 280.0 - 1.0
         # air[i + 1] = state[0]
-        tmp_106_bar = air_bar[i + 1]
+        air_new_bar = air_bar[i + 1]
         air_bar[i + 1] = 0.0
-        state_bar[0] += tmp_106_bar
+        state_bar[0] += air_new_bar
         # state += h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
         t_22 = h / 6
-        tmp_77_bar = np.zeros(2)
-        tmp_53_bar = np.zeros(2)
-        tmp_27_bar = np.zeros(2)
+        total_value_13_bar = np.zeros(2)
+        total_value_9_bar = np.zeros(2)
+        total_value_4_bar = np.zeros(2)
         for j in range(2):
-            tmp_104_bar[j] = t_22 * state_bar[j]
+            total_value_19_bar[j] = t_22 * state_bar[j]
         # return np.array([emitted / GIGATONNES - uptake + season, uptake])
-        t_23 = tmp_104_bar[0]
-        tmp_98_bar = t_23
+        t_23 = total_value_19_bar[0]
+        total_value_16_bar = t_23
         # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
-        tmp_94_bar = season_6 * tmp_98_bar
-        season_6_bar = (1.0 + p_enrichment * tmp_93) * tmp_98_bar
-        t_24 = tmp_104_bar[1]
-        uptake_3_bar = t_24 - tmp_98_bar
-        tmp_81_bar = -uptake_3_bar
+        product_29_bar = season_6 * total_value_16_bar
+        season_6_bar = (1.0 + p_enrichment * air_difference_3) * total_value_16_bar
+        t_24 = total_value_19_bar[1]
+        uptake_3_bar = t_24 - total_value_16_bar
+        product_24_bar = -uptake_3_bar
         for k_3 in range(2):
             # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
             #     math.sin(angle)
-            p_season_bar[k_3, 1] += tmp_89_tape[i, k_3] * season_6_bar
-            p_season_bar[k_3, 0] += tmp_86_tape[i, k_3] * season_6_bar
+            p_season_bar[k_3, 1] += sin_angle_3_tape[i, k_3] * season_6_bar
+            p_season_bar[k_3, 0] += cos_angle_3_tape[i, k_3] * season_6_bar
         # air, store = state
-        tmp_77_bar[1] += p_release * tmp_81_bar
-        tmp_77_bar[0] += (
-            0.0035714285714285713 * (p_enrichment * tmp_94_bar)
+        total_value_13_bar[1] += p_release * product_24_bar
+        total_value_13_bar[0] += (
+            0.0035714285714285713 * (p_enrichment * product_29_bar)
             + p_uptake * uptake_3_bar
         )
         # k4 = rate(t + h, state + h * k3, emitted[i, 2], p)
         for j in range(2):
-            state_bar[j] += tmp_77_bar[j]
+            state_bar[j] += total_value_13_bar[j]
             # return np.array([emitted / GIGATONNES - uptake + season, uptake])
-            k3_bar[j] = 2 * tmp_104_bar[j] + h * tmp_77_bar[j]
+            k3_bar[j] = 2 * total_value_19_bar[j] + h * total_value_13_bar[j]
         t_25 = k3_bar[0]
-        tmp_74_bar = t_25
+        total_value_12_bar = t_25
         # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
-        tmp_70_bar = season_4 * tmp_74_bar
-        season_4_bar = (1.0 + p_enrichment * tmp_69) * tmp_74_bar
+        product_22_bar = season_4 * total_value_12_bar
+        season_4_bar = (1.0 + p_enrichment * air_difference_2) * total_value_12_bar
         t_26 = k3_bar[1]
-        uptake_2_bar = t_26 - tmp_74_bar
-        tmp_57_bar = -uptake_2_bar
+        uptake_2_bar = t_26 - total_value_12_bar
+        product_17_bar = -uptake_2_bar
         for k_2 in range(2):
             # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
             #     math.sin(angle)
-            p_season_bar[k_2, 1] += tmp_65_tape[i, k_2] * season_4_bar
-            p_season_bar[k_2, 0] += tmp_62_tape[i, k_2] * season_4_bar
+            p_season_bar[k_2, 1] += sin_angle_2_tape[i, k_2] * season_4_bar
+            p_season_bar[k_2, 0] += cos_angle_2_tape[i, k_2] * season_4_bar
         # air, store = state
-        tmp_53_bar[1] += p_release * tmp_57_bar
-        tmp_53_bar[0] += (
-            0.0035714285714285713 * (p_enrichment * tmp_70_bar)
+        total_value_9_bar[1] += p_release * product_17_bar
+        total_value_9_bar[0] += (
+            0.0035714285714285713 * (p_enrichment * product_22_bar)
             + p_uptake * uptake_2_bar
         )
         # k3 = rate(t + h / 2, state + h / 2 * k2, emitted[i, 1], p)
         for j in range(2):
-            state_bar[j] += tmp_53_bar[j]
+            state_bar[j] += total_value_9_bar[j]
             # return np.array([emitted / GIGATONNES - uptake + season, uptake])
-            k2_bar[j] = 2 * tmp_104_bar[j] + tmp_25 * tmp_53_bar[j]
+            k2_bar[j] = 2 * total_value_19_bar[j] + h_scaled_1 * total_value_9_bar[j]
         t_27 = k2_bar[0]
-        tmp_48_bar = t_27
+        total_value_7_bar = t_27
         # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
-        tmp_44_bar = season_2 * tmp_48_bar
-        season_2_bar = (1.0 + p_enrichment * tmp_43) * tmp_48_bar
+        product_14_bar = season_2 * total_value_7_bar
+        season_2_bar = (1.0 + p_enrichment * air_difference_1) * total_value_7_bar
         t_28 = k2_bar[1]
-        uptake_1_bar = t_28 - tmp_48_bar
-        tmp_31_bar = -uptake_1_bar
+        uptake_1_bar = t_28 - total_value_7_bar
+        product_9_bar = -uptake_1_bar
         for k_1 in range(2):
             # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
             #     math.sin(angle)
-            p_season_bar[k_1, 1] += tmp_39_tape[i, k_1] * season_2_bar
-            p_season_bar[k_1, 0] += tmp_36_tape[i, k_1] * season_2_bar
+            p_season_bar[k_1, 1] += sin_angle_1_tape[i, k_1] * season_2_bar
+            p_season_bar[k_1, 0] += cos_angle_1_tape[i, k_1] * season_2_bar
         # air, store = state
-        tmp_27_bar[1] += p_release * tmp_31_bar
-        tmp_27_bar[0] += (
-            0.0035714285714285713 * (p_enrichment * tmp_44_bar)
+        total_value_4_bar[1] += p_release * product_9_bar
+        total_value_4_bar[0] += (
+            0.0035714285714285713 * (p_enrichment * product_14_bar)
             + p_uptake * uptake_1_bar
         )
         # k2 = rate(t + h / 2, state + h / 2 * k1, emitted[i, 1], p)
         for j in range(2):
-            state_bar[j] += tmp_27_bar[j]
+            state_bar[j] += total_value_4_bar[j]
             # return np.array([emitted / GIGATONNES - uptake + season, uptake])
-            k1_bar[j] = tmp_104_bar[j] + tmp_25 * tmp_27_bar[j]
+            k1_bar[j] = total_value_19_bar[j] + h_scaled_1 * total_value_4_bar[j]
         t_29 = k1_bar[0]
-        tmp_22_bar = t_29
+        total_value_2_bar = t_29
         # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
-        tmp_18_bar = season * tmp_22_bar
-        season_bar = (1.0 + p_enrichment * tmp_17) * tmp_22_bar
+        product_6_bar = season * total_value_2_bar
+        season_bar = (1.0 + p_enrichment * air_difference) * total_value_2_bar
         t_30 = k1_bar[1]
-        uptake_bar = t_30 - tmp_22_bar
-        tmp_5_bar = -uptake_bar
+        uptake_bar = t_30 - total_value_2_bar
+        product_1_bar = -uptake_bar
         p_uptake_bar += (
-            tmp_79 * uptake_3_bar
-            + tmp_55 * uptake_2_bar
-            + tmp_29 * uptake_1_bar
-            + tmp_3 * uptake_bar
+            air_shifted_3 * uptake_3_bar
+            + air_shifted_2 * uptake_2_bar
+            + air_shifted_1 * uptake_1_bar
+            + air_shifted * uptake_bar
         )
         p_release_bar += (
-            store_3 * tmp_81_bar
-            + store_2 * tmp_57_bar
-            + store_1 * tmp_31_bar
-            + store * tmp_5_bar
+            store_3 * product_24_bar
+            + store_2 * product_17_bar
+            + store_1 * product_9_bar
+            + store * product_1_bar
         )
         p_enrichment_bar += (
-            tmp_93 * tmp_94_bar
-            + tmp_69 * tmp_70_bar
-            + tmp_43 * tmp_44_bar
-            + tmp_17 * tmp_18_bar
+            air_difference_3 * product_29_bar
+            + air_difference_2 * product_22_bar
+            + air_difference_1 * product_14_bar
+            + air_difference * product_6_bar
         )
         for k in range(2):
             # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
             #     math.sin(angle)
-            p_season_bar[k, 1] += tmp_13_tape[i, k] * season_bar
-            p_season_bar[k, 0] += tmp_10_tape[i, k] * season_bar
+            p_season_bar[k, 1] += sin_angle_tape[i, k] * season_bar
+            p_season_bar[k, 0] += cos_angle_tape[i, k] * season_bar
         # air, store = state
-        state_bar[1] += p_release * tmp_5_bar
+        state_bar[1] += p_release * product_1_bar
         state_bar[0] += (
-            0.0035714285714285713 * (p_enrichment * tmp_18_bar) + p_uptake * uptake_bar
+            0.0035714285714285713 * (p_enrichment * product_6_bar)
+            + p_uptake * uptake_bar
         )
     # air[0] = p["start"]
     t_31 = state_bar[0]

@@ -11,7 +11,7 @@ def misfit_value_and_grad(
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  u0, conductivity
-    recorded:               t_10
+    recorded:               u_difference
     """
     if not (u0.ndim == 2 and u0.dtype == np.dtype(np.float64)):
         raise TypeError("u0 must be an array of float64 with 2 axes")
@@ -40,34 +40,38 @@ def misfit_value_and_grad(
     # ---- forward sweep ---------------------------------------------------
     u = u0.copy()
     predicted = np.empty((20, rows.size))
-    t_10_tape = np.empty((20, 6, max(u0.shape[0] - 2, 0), max(u0.shape[1] - 2, 0)))
+    u_difference_tape = np.empty(
+        (20, 6, max(u0.shape[0] - 2, 0), max(u0.shape[1] - 2, 0))
+    )
     for n in range(20):
         for trip in range(6):
-            t_10 = (
+            u_difference = (
                 u[2:, 1:-1]
                 + u[:-2, 1:-1]
                 + u[1:-1, 2:]
                 + u[1:-1, :-2]
                 - 4.0 * u[1:-1, 1:-1]
             )
-            t_10_tape[n, trip] = t_10
-            u[1:-1, 1:-1] += conductivity * t_10
+            u_difference_tape[n, trip] = u_difference
+            u[1:-1, 1:-1] += conductivity * u_difference
         for s in range(rows.size):
             predicted[n, s] = u[rows[s], cols[s]]
     error = (predicted - readings) / 0.1
-    t_23 = u0[2:, 1:-1] + u0[:-2, 1:-1] + u0[1:-1, 2:] + u0[1:-1, :-2]
-    t_25 = 4.0 * u0[1:-1, 1:-1]
-    result = 0.5 * np.sum(error * error) + smoothness * np.sum((t_23 - t_25) ** 2)
+    u0_total_2 = u0[2:, 1:-1] + u0[:-2, 1:-1] + u0[1:-1, 2:] + u0[1:-1, :-2]
+    u0_part_scaled = 4.0 * u0[1:-1, 1:-1]
+    result = 0.5 * np.sum(error * error) + smoothness * np.sum(
+        (u0_total_2 - u0_part_scaled) ** 2
+    )
     # ---- backward sweep --------------------------------------------------
     # return u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4.0 * u[1:-1,
     #     1:-1]
-    t_26_bar = 2 * (t_23 - t_25) * (smoothness * result_bar)
+    u0_difference_bar = 2 * (u0_total_2 - u0_part_scaled) * (smoothness * result_bar)
     u0_bar = np.zeros_like(u0)
-    u0_bar[1:-1, 1:-1] -= 4.0 * t_26_bar
-    u0_bar[1:-1, :-2] += t_26_bar
-    u0_bar[1:-1, 2:] += t_26_bar
-    u0_bar[:-2, 1:-1] += t_26_bar
-    u0_bar[2:, 1:-1] += t_26_bar
+    u0_bar[1:-1, 1:-1] -= 4.0 * u0_difference_bar
+    u0_bar[1:-1, :-2] += u0_difference_bar
+    u0_bar[1:-1, 2:] += u0_difference_bar
+    u0_bar[:-2, 1:-1] += u0_difference_bar
+    u0_bar[2:, 1:-1] += u0_difference_bar
     # return 0.5 * np.sum(error * error) + smoothness * np.sum(curvature(u0) ** 2)
     predicted_bar = 10.0 * (2.0 * error * (0.5 * result_bar))
     u_bar = np.zeros_like(u)
@@ -75,21 +79,21 @@ def misfit_value_and_grad(
     for n in range(19, -1, -1):
         for s in range(rows.size - 1, -1, -1):
             # predicted[n, s] = u[rows[s], cols[s]]
-            t_12_bar = predicted_bar[n, s]
+            predicted_new_bar = predicted_bar[n, s]
             predicted_bar[n, s] = 0.0
-            u_bar[rows[s], cols[s]] += t_12_bar
+            u_bar[rows[s], cols[s]] += predicted_new_bar
         for trip in range(5, -1, -1):
             # u[1:-1, 1:-1] += conductivity * curvature(u)
-            t_11_bar = u_bar[1:-1, 1:-1].copy()
+            u_add_bar = u_bar[1:-1, 1:-1].copy()
             # return u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4.0 *
             #     u[1:-1, 1:-1]
-            t_10_bar = conductivity * t_11_bar
-            u_bar[1:-1, 1:-1] -= 4.0 * t_10_bar
-            u_bar[1:-1, :-2] += t_10_bar
-            u_bar[1:-1, 2:] += t_10_bar
-            u_bar[:-2, 1:-1] += t_10_bar
-            u_bar[2:, 1:-1] += t_10_bar
-            conductivity_bar += np.sum(t_10_tape[n, trip] * t_11_bar)
+            u_difference_bar = conductivity * u_add_bar
+            u_bar[1:-1, 1:-1] -= 4.0 * u_difference_bar
+            u_bar[1:-1, :-2] += u_difference_bar
+            u_bar[1:-1, 2:] += u_difference_bar
+            u_bar[:-2, 1:-1] += u_difference_bar
+            u_bar[2:, 1:-1] += u_difference_bar
+            conductivity_bar += np.sum(u_difference_tape[n, trip] * u_add_bar)
     # u = u0.copy()
     u0_bar += u_bar
     return result, u0_bar, conductivity_bar

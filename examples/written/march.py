@@ -60,9 +60,9 @@ def march_value_and_grad(u0, k, cap, energy_bar=1.0):
         r_bar = 0.0
         if r > 0.0:
             # u[i] = u[i] + k * r
-            t_3_bar = u0_bar[i]
-            k_bar += r * t_3_bar
-            r_bar += k * t_3_bar
+            k_r_bar = u0_bar[i]
+            k_bar += r * k_r_bar
+            r_bar += k * k_r_bar
         # r = u[i - 1] - u[i]
         u0_bar[i] -= r_bar
         u0_bar[i - 1] += r_bar
@@ -125,9 +125,9 @@ def march_pullback(k, r_tape, trips, u, energy_bar):
         r_bar = 0.0
         if r > 0.0:
             # u[i] = u[i] + k * r
-            t_3_bar = u0_bar[i]
-            k_bar += r * t_3_bar
-            r_bar += k * t_3_bar
+            k_r_bar = u0_bar[i]
+            k_bar += r * k_r_bar
+            r_bar += k * k_r_bar
         # r = u[i - 1] - u[i]
         u0_bar[i] -= r_bar
         u0_bar[i - 1] += r_bar
@@ -169,9 +169,9 @@ def march_jvp(u0, k, cap, u0_dot, k_dot):
         if r > 0.0:
             u[i] += k * r
             u_dot[i] += r * k_dot + k * r_dot
-        t_5 = u[i]
-        energy += t_5 * t_5
-        energy_dot += 2.0 * t_5 * u_dot[i]
+        u_i_2 = u[i]
+        energy += u_i_2 * u_i_2
+        energy_dot += 2.0 * u_i_2 * u_dot[i]
         i += 1
     return energy, energy_dot
 
@@ -212,17 +212,17 @@ def march_hvp(u0, k, cap, u0_dot, k_dot):
         r = u[i - 1] - u[i]
         r_dot = u_dot[i - 1] - u_dot[i]
         if trips > r_tape.shape[0]:
-            t_2 = np.empty(r_tape.shape[0])
+            empty_like = np.empty(r_tape.shape[0])
             r_tape_1 = np.empty(2 * r_tape.shape[0])
-            r_tape_dot_1 = np.empty(r_tape_dot.shape[0] + t_2.shape[0])
+            r_tape_dot_1 = np.empty(r_tape_dot.shape[0] + empty_like.shape[0])
             for j in range(r_tape.shape[0]):
                 r_tape_1[j] = r_tape[j]
             for j in range(r_tape.shape[0]):
-                r_tape_1[r_tape.shape[0] + j] = t_2[j]
+                r_tape_1[r_tape.shape[0] + j] = empty_like[j]
             r_tape = r_tape_1
             for j in range(r_tape_dot.shape[0]):
                 r_tape_dot_1[j] = r_tape_dot[j]
-            for j in range(t_2.shape[0]):
+            for j in range(empty_like.shape[0]):
                 r_tape_dot_1[r_tape_dot.shape[0] + j] = 0.0
             r_tape_dot = r_tape_dot_1
         if trips > r_tape.shape[0]:
@@ -255,12 +255,12 @@ def march_hvp(u0, k, cap, u0_dot, k_dot):
         u0_bar_dot[i_1] += 2.0 * u_dot[i_1]
         r_bar = 0.0
         if r_1 > 0.0:
-            t_3_bar = u0_bar[i_1]
-            t_3_bar_dot = u0_bar_dot[i_1]
-            k_bar += r_1 * t_3_bar
-            k_bar_dot += t_3_bar * r_1_dot + r_1 * t_3_bar_dot
-            r_bar_1 = r_bar + k * t_3_bar
-            r_bar_1_dot = t_3_bar * k_dot + k * t_3_bar_dot
+            k_r_bar = u0_bar[i_1]
+            k_r_bar_dot = u0_bar_dot[i_1]
+            k_bar += r_1 * k_r_bar
+            k_bar_dot += k_r_bar * r_1_dot + r_1 * k_r_bar_dot
+            r_bar_1 = r_bar + k * k_r_bar
+            r_bar_1_dot = k_r_bar * k_dot + k * k_r_bar_dot
         else:
             r_bar_1_dot = 0.0
             r_bar_1 = r_bar

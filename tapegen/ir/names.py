@@ -35,18 +35,18 @@ class NameSupply:
         Names of the user.
     """
 
-    __slots__ = ("_next", "_temporary", "_used")
+    __slots__ = ("_next", "_temporary", "_used", "_user_names")
 
     def __init__(self, used: Iterable[str] = (), user_names: Iterable[str] = ()) -> None:
         self._used = set(used)
         self._next: dict[str, int] = {}
-        taken = set(user_names)
-        self._temporary = next((stem for stem in ("t", "tmp", "aux") if stem not in taken), "t")
+        self._user_names = frozenset(user_names)
+        self._temporary = next((stem for stem in ("t", "tmp", "aux") if stem not in self._user_names), "t")
 
     def copy(self) -> NameSupply:
         """A copy in the same state."""
-        new = NameSupply(self._used)
-        new._next, new._temporary = dict(self._next), self._temporary
+        new = NameSupply(self._used, self._user_names)
+        new._next = dict(self._next)
         return new
 
     def __contains__(self, name: str) -> bool:
@@ -67,6 +67,10 @@ class NameSupply:
         self._next[base] = number
         self._used.add(name)
         return name
+
+    def fresh_temporary(self, base: str) -> str:
+        """A name of an intermediate result: no variable of the user gets another one because of it."""
+        return self.fresh(f"{base}_value" if base in self._user_names or base in RESERVED else base)
 
 
 def identifier(text: object) -> str:

@@ -29,15 +29,15 @@ def march(u0, k, cap):
     energy = 0.0
     i = 1
     while (i < np.size(u)) and (energy < cap):
-        t = u[i - 1]
-        t_1 = u[i]
-        r = t - t_1
-        t_2 = k * r
-        u[i] += t_2
-        t_3 = u[i]
-        t_4 = u[i]
-        t_5 = t_3 * t_4
-        energy = energy + t_5
+        u_previous = u[i - 1]
+        u_i = u[i]
+        r = u_previous - u_i
+        u_add = k * r
+        u[i] += u_add
+        u_i_1 = u[i]
+        u_i_2 = u[i]
+        u_i_squared = u_i_1 * u_i_2
+        energy = energy + u_i_squared
         i = i + 1
     return energy
 """
@@ -68,8 +68,8 @@ def break_in_nested_branch(x):
             s = s_2
             break
         else:
-            t = x[i]
-            s = s_2 + t
+            x_i = x[i]
+            s = s_2 + x_i
     return s
 """
     )

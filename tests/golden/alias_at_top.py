@@ -12,8 +12,8 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
     mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
-    t = a[1]
-    a[0] = x * t
+    a_at_1 = a[1]
+    a[0] = x * a_at_1
     a[1] += a[0]
     b = a * 2.0
     b[2] = 9.0
@@ -26,8 +26,8 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
     a_bar = 2.0 * a * result_bar + 2.0 * b_bar
     a_bar[0] += a_bar[1]
     # b[0] = x * a[1]
-    t_1_bar = a_bar[0]
+    a_new_bar = a_bar[0]
     a_bar[0] = 0.0
-    a_bar[1] += x * t_1_bar
-    x_bar = t * t_1_bar
+    a_bar[1] += x * a_new_bar
+    x_bar = a_at_1 * a_new_bar
     return result, a_bar, x_bar

@@ -17,10 +17,10 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
         raise AssertionError
     if x > 100.0:
         raise ValueError(f"x is {x:.3f}, too large for {a.shape[0]} values")
-    t_3 = np.sum(a)
-    result = t_3 * x
+    sum_a = np.sum(a)
+    result = sum_a * x
     # ---- backward sweep --------------------------------------------------
     # return np.sum(a) * x
     a_bar = np.full_like(a, x * result_bar)
-    x_bar = t_3 * result_bar
+    x_bar = sum_a * result_bar
     return result, a_bar, x_bar

@@ -12,22 +12,22 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
     mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
-    t = a > 1.0
-    a[t] = x
-    t_1 = a > 0.65
-    big = a[t_1]
-    t_2 = a < 0.5
-    a[t_2] = a[t_2] * 3.0
-    t_7 = np.sum(a)
-    result = np.sum(big * big) + t_7 * x
+    a_test = a > 1.0
+    a[a_test] = x
+    a_test_1 = a > 0.65
+    big = a[a_test_1]
+    a_test_2 = a < 0.5
+    a[a_test_2] = a[a_test_2] * 3.0
+    sum_a = np.sum(a)
+    result = np.sum(big * big) + sum_a * x
     # ---- backward sweep --------------------------------------------------
     # a[a < 0.5] *= 3.0
     a_bar = np.full_like(a, x * result_bar)
-    a_bar[t_2] = 3.0 * a_bar[t_2]
+    a_bar[a_test_2] = 3.0 * a_bar[a_test_2]
     # big = a[a > 0.65]
-    a_bar[t_1] += 2.0 * big * result_bar
+    a_bar[a_test_1] += 2.0 * big * result_bar
     # a[a > 1.0] = x
-    part_bar = a_bar[t]
-    a_bar[t] = 0.0
-    x_bar = t_7 * result_bar + np.sum(part_bar)
+    part_bar = a_bar[a_test]
+    a_bar[a_test] = 0.0
+    x_bar = sum_a * result_bar + np.sum(part_bar)
     return result, a_bar, x_bar

@@ -15,97 +15,97 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
     """
     # ---- forward sweep ---------------------------------------------------
     a_n0 = a.shape[0]
-    t = np.empty(a_n0, np.bool_)
+    a_test = np.empty(a_n0, np.bool_)
     for i in range(a_n0):
-        t[i] = a[i] > 1.0
+        a_test[i] = a[i] > 1.0
     for i in range(a_n0):
-        if t[i]:
+        if a_test[i]:
             a[i] = x
-    t_1 = np.empty(a_n0, np.bool_)
+    a_test_1 = np.empty(a_n0, np.bool_)
     count = 0
     for i in range(a_n0):
-        t_1[i] = a[i] > 0.65
+        a_test_1[i] = a[i] > 0.65
     for i in range(a_n0):
-        if t_1[i]:
+        if a_test_1[i]:
             count += 1
     big = np.empty(count)
     place = 0
     for i in range(a_n0):
-        if t_1[i]:
+        if a_test_1[i]:
             big[place] = a[i]
             place += 1
-    t_2 = np.empty(a_n0, np.bool_)
+    a_test_2 = np.empty(a_n0, np.bool_)
     count_1 = 0
     for i in range(a_n0):
-        t_2[i] = a[i] < 0.5
+        a_test_2[i] = a[i] < 0.5
     for i in range(a_n0):
-        if t_2[i]:
+        if a_test_2[i]:
             count_1 += 1
     found = np.empty(count_1, np.int64)
     place_1 = 0
     for i in range(a_n0):
-        if t_2[i]:
+        if a_test_2[i]:
             found[place_1] = i
             place_1 += 1
-    t_3 = np.empty(count_1)
+    t = np.empty(count_1)
     place_2 = 0
     for i in range(count_1):
-        t_4 = found[i]
-        if t_4 < -a_n0 or t_4 >= a_n0:
+        t_1 = found[i]
+        if t_1 < -a_n0 or t_1 >= a_n0:
             raise IndexError("index is out of bounds")
-        t_5 = t_4 + a_n0 if t_4 < 0 else t_4
-        t_3[i] = a[t_5] * 3.0
+        t_2 = t_1 + a_n0 if t_1 < 0 else t_1
+        t[i] = a[t_2] * 3.0
     for i in range(a_n0):
-        if t_2[i]:
-            a[i] = t_3[place_2]
+        if a_test_2[i]:
+            a[i] = t[place_2]
             place_2 += 1
-    t_7 = 0.0
+    sum_a = 0.0
     total = 0.0
-    t_6 = x * result_bar
+    t_3 = x * result_bar
     a_bar = np.empty(a_n0)
-    t_8 = np.empty(count_1)
+    t_4 = np.empty(count_1)
     place_3 = 0
     # ---- both sweeps in one loop -----------------------------------------
     for i in range(a_n0):
-        t_7 += a[i]
+        sum_a += a[i]
         # a[a < 0.5] *= 3.0
-        a_bar[i] = t_6
+        a_bar[i] = t_3
     for i in range(count):
         total += big[i] * big[i]
-    result = total + t_7 * x
+    result = total + sum_a * x
     # ---- backward sweep --------------------------------------------------
     for i in range(count_1):
-        t_9 = found[i]
-        if t_9 < -a_n0 or t_9 >= a_n0:
+        t_5 = found[i]
+        if t_5 < -a_n0 or t_5 >= a_n0:
             raise IndexError("index is out of bounds")
-        t_10 = t_9 + a_n0 if t_9 < 0 else t_9
-        t_8[i] = 3.0 * a_bar[t_10]
+        t_6 = t_5 + a_n0 if t_5 < 0 else t_5
+        t_4[i] = 3.0 * a_bar[t_6]
     for i in range(a_n0):
-        if t_2[i]:
-            a_bar[i] = t_8[place_3]
+        if a_test_2[i]:
+            a_bar[i] = t_4[place_3]
             place_3 += 1
     # big = a[a > 0.65]
     place_4 = 0
     for i in range(a_n0):
-        if t_1[i]:
+        if a_test_1[i]:
             a_bar[i] += 2.0 * big[place_4] * result_bar
             place_4 += 1
     # a[a > 1.0] = x
     count_2 = 0
     for i in range(a_n0):
-        if t[i]:
+        if a_test[i]:
             count_2 += 1
     part_bar = np.empty(count_2)
     place_5 = 0
     for i in range(a_n0):
-        if t[i]:
+        if a_test[i]:
             part_bar[place_5] = a_bar[i]
             place_5 += 1
     for i in range(a_n0):
-        if t[i]:
+        if a_test[i]:
             a_bar[i] = 0.0
     total_1 = 0.0
     for i in range(count_2):
         total_1 += part_bar[i]
-    x_bar = t_7 * result_bar + total_1
+    x_bar = sum_a * result_bar + total_1
     return result, a_bar, x_bar

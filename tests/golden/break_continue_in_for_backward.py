@@ -21,11 +21,11 @@ def in_for_pullback(a, test_tape, top, trips_1, trips_tape, x, s_bar):
                 test = test_tape[top - 1]
                 top -= 1
                 if not test:
-                    t = a[i]
-                    t_1 = a[j]
+                    a_i = a[i]
+                    a_j = a[j]
                     # s += a[i] * a[j] * x
-                    t_2_bar = x * s_bar
-                    a_bar[j] += t * t_2_bar
-                    a_bar[i] += t_1 * t_2_bar
-                    x_bar += t * t_1 * s_bar
+                    a_i_a_j_bar = x * s_bar
+                    a_bar[j] += a_i * a_i_a_j_bar
+                    a_bar[i] += a_j * a_i_a_j_bar
+                    x_bar += a_i * a_j * s_bar
     return a_bar, x_bar

@@ -50,19 +50,19 @@ def at_top_value_and_grad(x, y, result_bar=1.0):
     # ---- backward sweep --------------------------------------------------
     c_bar[1] = 0.0
     for i in range(2):
-        t_1_bar = b_bar[1, i]
+        b_new_bar = b_bar[1, i]
         b_bar[1, i] = 0.0
-        a_bar[i] += t_1_bar
+        a_bar[i] += b_new_bar
         total_4 += result_bar
     x_bar_1 = b_bar[0, 1]
     # b[0, 1] = x
     b_bar[0, 1] = 0.0
     # a[1] = x * y
-    t_bar = a_bar[1]
+    a_new_bar = a_bar[1]
     a_bar[1] = 0.0
     # a[0] = x
     for i in range(3):
         total_3 += c_bar[i]
-    x_bar = total_3 + x_bar_1 + y * t_bar + a_bar[0]
-    y_bar = total_4 + b_bar[0, 0] + x * t_bar
+    x_bar = total_3 + x_bar_1 + y * a_new_bar + a_bar[0]
+    y_bar = total_4 + b_bar[0, 0] + x * a_new_bar
     return result, x_bar, y_bar

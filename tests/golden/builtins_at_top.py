@@ -11,32 +11,32 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
     recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
-    t_2 = a[0]
-    if t_2 < x:
-        t_3 = t_2
+    a_at_0 = a[0]
+    if a_at_0 < x:
+        t = a_at_0
     else:
-        t_3 = x
-    t_6 = a[1]
-    if t_2 > x:
-        t_7 = t_2
+        t = x
+    a_at_1 = a[1]
+    if a_at_0 > x:
+        t_1 = a_at_0
     else:
-        t_7 = x
-    if t_6 > t_7:
-        t_8 = t_6
+        t_1 = x
+    if a_at_1 > t_1:
+        t_2 = a_at_1
     else:
-        t_8 = t_7
+        t_2 = t_1
     total = 0.0
     for k in range(a.shape[0]):
         total += a[k]
-    s = abs(-x) + t_3 + t_8 + total + x**3
+    s = abs(-x) + t + t_2 + total + x**3
     q, r = divmod(x * 7.0, 2.0)
     n = int(x * 3.0) + a.shape[0] + round(x)
-    t_17 = float(n)
-    t_18 = x != 0.0
-    t_24 = x**x
-    result = s * n + r * q + t_17 * t_18 * x + round(x, 2) + t_24
+    float_n = float(n)
+    x_test = x != 0.0
+    x_to_x = x**x
+    result = s * n + r * q + float_n * x_test * x + round(x, 2) + x_to_x
     # ---- backward sweep --------------------------------------------------
-    t_19 = t_17 * t_18
+    x_product = float_n * x_test
     # q, r = divmod(x * 7.0, 2.0)
     r_bar = q * result_bar
     # s = abs(-x) + min(x, a[0]) + max(x, a[0], a[1]) + sum(a) + pow(x, 3)
@@ -44,29 +44,29 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
     a_bar = np.zeros_like(a)
     for k in range(a.shape[0] - 1, -1, -1):
         a_bar[k] += s_bar
-    t_6_bar = 0.0
-    t_7_bar = 0.0
-    if a[1] > t_7:
-        t_6_bar += s_bar
+    a_at_1_bar = 0.0
+    t_1_bar = 0.0
+    if a[1] > t_1:
+        a_at_1_bar += s_bar
     else:
-        t_7_bar += s_bar
-    t_2_bar = 0.0
+        t_1_bar += s_bar
+    a_at_0_bar = 0.0
     x_bar = (
         x * np.power(x + ((x == 0) & (x == 0)), x - 1) * result_bar
-        + t_24 * np.log(x + (x == 0)) * result_bar
-        + t_19 * result_bar
+        + x_to_x * np.log(x + (x == 0)) * result_bar
+        + x_product * result_bar
         + 7.0 * r_bar
         + 3 * x**2 * s_bar
     )
-    if t_2 > x:
-        t_2_bar += t_7_bar
+    if a_at_0 > x:
+        a_at_0_bar += t_1_bar
     else:
-        x_bar += t_7_bar
-    a_bar[1] += t_6_bar
-    if t_2 < x:
-        t_2_bar += s_bar
+        x_bar += t_1_bar
+    a_bar[1] += a_at_1_bar
+    if a_at_0 < x:
+        a_at_0_bar += s_bar
     else:
         x_bar += s_bar
-    a_bar[0] += t_2_bar
+    a_bar[0] += a_at_0_bar
     x_bar -= np.sign(-x) * s_bar
     return result, a_bar, x_bar

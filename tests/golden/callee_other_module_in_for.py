@@ -10,21 +10,21 @@ def in_for_value_and_grad(x, y, s_bar=1.0):
 
     outputs:                s  (seed: s_bar)
     differentiated inputs:  x, y
-    recorded:               tmp_3
+    recorded:               exp
     """
     # ---- forward sweep ---------------------------------------------------
     s = 0.0
-    tmp_3_tape = np.empty(3)
+    exp_tape = np.empty(3)
     for i in range(3):
-        tmp_3 = math.exp(-(y * i) * x)
-        tmp_3_tape[i] = tmp_3
-        s += tmp_3 * (1.7 * 1.0)
+        exp = math.exp(-(y * i) * x)
+        exp_tape[i] = exp
+        s += exp * (1.7 * 1.0)
     # ---- backward sweep --------------------------------------------------
     y_bar = 0.0
     x_bar = 0.0
     for i in range(2, -1, -1):
         # return math.exp(-rate * t) * scale(1.0)
-        tmp_2_bar = tmp_3_tape[i] * (1.7 * 1.0 * s_bar)
-        y_bar -= i * (x * tmp_2_bar)
-        x_bar -= y * i * tmp_2_bar
+        product_bar = exp_tape[i] * (1.7 * 1.0 * s_bar)
+        y_bar -= i * (x * product_bar)
+        x_bar -= y * i * product_bar
     return s, x_bar, y_bar

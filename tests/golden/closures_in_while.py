@@ -28,9 +28,9 @@ def in_while_value_and_grad(x, y, x_1_bar=1.0):
     for trip in range(trips - 1, -1, -1):
         x_1 = x_1_tape[trip]
         # return v + 0.5 * (y - v * v)
-        t_1_bar = 0.5 * x_1_bar
-        x_1_bar += 2.0 * x_1 * -t_1_bar
-        y_bar += t_1_bar
+        difference_bar = 0.5 * x_1_bar
+        x_1_bar += 2.0 * x_1 * -difference_bar
+        y_bar += difference_bar
     # while n < 5:
     x_bar = x_1_bar
     return value, x_bar, y_bar

@@ -8,32 +8,36 @@ def in_for_value_and_grad(a, v, result_bar=1.0):
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  a, v
-    recorded:               t_4, a_kept
+    recorded:               sqrt_a, a_kept
     mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
     v_1 = v
-    t_4_tape = np.empty(a.shape[1])
+    sqrt_a_tape = np.empty(a.shape[1])
     a_kept_tape = np.empty((a.shape[1], a.shape[0]))
     for j in range(a.shape[1]):
-        t = a[:, j]
-        a_kept_tape[j] = t
-        t_4 = np.sqrt(np.sum(t * t))
-        t_4_tape[j] = t_4
-        a[:, j] = a[:, j] / t_4
+        a_part = a[:, j]
+        a_kept_tape[j] = a_part
+        sqrt_a = np.sqrt(np.sum(a_part * a_part))
+        sqrt_a_tape[j] = sqrt_a
+        a[:, j] = a[:, j] / sqrt_a
         v_1 = v_1 + a[:, j] * j
     result = np.sum(v_1 * v_1)
     # ---- backward sweep --------------------------------------------------
     a_bar = np.zeros_like(a)
     v_bar = 2.0 * v_1 * result_bar
     for j in range(a.shape[1] - 1, -1, -1):
-        t_4 = t_4_tape[j]
+        sqrt_a = sqrt_a_tape[j]
         # v = v + a[:, j] * j
         a_bar[:, j] += j * v_bar
         # a[:, j] /= np.sqrt(np.sum(a[:, j] * a[:, j]))
-        t_6_bar = a_bar[:, j].copy()
-        a_bar[:, j] = np.where(t_6_bar == 0.0, 0.0, t_6_bar / t_4)
-        t_4_bar = np.sum(np.where(t_6_bar == 0.0, 0.0, t_6_bar * (-a[:, j] / t_4)))
-        t_3_bar = t_4_bar * (0.5 / t_4) if t_4_bar != 0.0 else 0.0
-        a_bar[:, j] += 2.0 * np.where(t_4_bar != 0.0, t_3_bar * a_kept_tape[j], 0.0)
+        a_new_bar = a_bar[:, j].copy()
+        a_bar[:, j] = np.where(a_new_bar == 0.0, 0.0, a_new_bar / sqrt_a)
+        sqrt_a_bar = np.sum(
+            np.where(a_new_bar == 0.0, 0.0, a_new_bar * (-a[:, j] / sqrt_a))
+        )
+        sum_a_bar = sqrt_a_bar * (0.5 / sqrt_a) if sqrt_a_bar != 0.0 else 0.0
+        a_bar[:, j] += 2.0 * np.where(
+            sqrt_a_bar != 0.0, sum_a_bar * a_kept_tape[j], 0.0
+        )
     return result, a_bar, v_bar

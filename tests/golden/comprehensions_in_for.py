@@ -8,32 +8,32 @@ def in_for_value_and_grad(a, x, s_bar=1.0):
 
     outputs:                s  (seed: s_bar)
     differentiated inputs:  a, x
-    recorded:               t_3, t_4, items_n0
+    recorded:               t, t_1, items_n0
     """
     # ---- forward sweep ---------------------------------------------------
     s = 0.0
-    t_3_tape = np.empty(3)
-    t_4_tape = np.empty(3)
+    t_tape = np.empty(3)
+    t_1_tape = np.empty(3)
     items_n0_tape = np.empty(3, np.int64)
     for i in range(3):
         items = []
         for j in range(i + 1):
             items.append(x * j + a[i])
-        t_3 = items[-1]
-        t_3_tape[i] = t_3
+        t = items[-1]
+        t_tape[i] = t
         items_n0_tape[i] = len(items)
-        t_4 = items[0]
-        t_4_tape[i] = t_4
-        s += t_3 * t_4
+        t_1 = items[0]
+        t_1_tape[i] = t_1
+        s += t * t_1
     # ---- backward sweep --------------------------------------------------
     x_bar = 0.0
     a_bar = np.zeros_like(a)
     for i in range(2, -1, -1):
-        t_4 = t_4_tape[i]
+        t_1 = t_1_tape[i]
         # s += row[-1] * row[0]
         items_bar = [0.0] * items_n0_tape[i]
-        items_bar[0] += t_3_tape[i] * s_bar
-        items_bar[-1] += t_4 * s_bar
+        items_bar[0] += t_tape[i] * s_bar
+        items_bar[-1] += t_1 * s_bar
         # row = [x * j + a[i] for j in range(i + 1)]
         for j in range(i, -1, -1):
             item_bar = items_bar.pop()

@@ -8,24 +8,24 @@ def in_for_value_and_grad(spring_stiffness, spring_rest, x, result_bar=1.0):
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  spring_stiffness, spring_rest, x
-    recorded:               t_1
+    recorded:               difference
     """
     # ---- forward sweep ---------------------------------------------------
     v = np.zeros(2)
     x_1 = x
-    t_1_tape = np.empty((4, x.shape[0]))
+    difference_tape = np.empty((4, x.shape[0]))
     for trip in range(4):
-        t_1 = x_1 - spring_rest
-        t_1_tape[trip] = t_1
-        v = v + 0.1 * (-spring_stiffness * t_1)
+        difference = x_1 - spring_rest
+        difference_tape[trip] = difference
+        v = v + 0.1 * (-spring_stiffness * difference)
         x_1 = x_1 + 0.1 * v
     d = x_1 - spring_rest
-    t_7 = np.sum(d * d)
-    result = 0.5 * spring_stiffness * t_7
+    sum_d = np.sum(d * d)
+    result = 0.5 * spring_stiffness * sum_d
     # ---- backward sweep --------------------------------------------------
     # d = x - self.rest
     d_bar = 2.0 * d * (0.5 * spring_stiffness * result_bar)
-    spring_stiffness_bar = 0.5 * t_7 * result_bar
+    spring_stiffness_bar = 0.5 * sum_d * result_bar
     x_bar = d_bar.copy()
     spring_rest_bar = -d_bar
     v_bar = np.zeros_like(v)
@@ -34,10 +34,10 @@ def in_for_value_and_grad(spring_stiffness, spring_rest, x, result_bar=1.0):
         # v = v + 0.1 * spring.force(x)
         v_1_bar = v_bar + 0.1 * x_bar
         # return -self.stiffness * (x - self.rest)
-        t_2_bar = 0.1 * v_1_bar
-        t_1_bar = -spring_stiffness * t_2_bar
-        spring_rest_bar -= t_1_bar
-        spring_stiffness_bar -= np.sum(t_1_tape[trip] * t_2_bar)
-        x_bar = x_bar + t_1_bar
+        product_bar = 0.1 * v_1_bar
+        difference_bar = -spring_stiffness * product_bar
+        spring_rest_bar -= difference_bar
+        spring_stiffness_bar -= np.sum(difference_tape[trip] * product_bar)
+        x_bar = x_bar + difference_bar
         v_bar = v_1_bar.copy()
     return result, spring_stiffness_bar, spring_rest_bar, x_bar

@@ -140,9 +140,9 @@ def f_value_and_grad(a, x, result_bar=1.0):
                         total_1_bar += total_3_bar
                     else:
                         # total -= a[j] * a[k]
-                        t_5_bar = -total_2_bar_1
-                        a_bar[k] += a[j] * t_5_bar
-                        a_bar[j] += a[k] * t_5_bar
+                        a_j_a_k_bar = -total_2_bar_1
+                        a_bar[k] += a[j] * a_j_a_k_bar
+                        a_bar[j] += a[k] * a_j_a_k_bar
                         x_2_bar += x_3_bar_1
                         total_1_bar += total_2_bar_1
             x_1_bar += x_2_bar

@@ -8,15 +8,15 @@ def in_for_value_and_grad(x, y, s_bar=1.0):
 
     outputs:                s  (seed: s_bar)
     differentiated inputs:  x, y
-    recorded:               t_2
+    recorded:               total
     """
     # ---- forward sweep ---------------------------------------------------
     s = 0.0
-    t_2_tape = np.empty(3)
+    total_tape = np.empty(3)
     for i in range(3):
-        t_2 = s * 2.0 + x * i
-        t_2_tape[i] = t_2
-        s += t_2 * y
+        total = s * 2.0 + x * i
+        total_tape[i] = total
+        s += total * y
     # ---- backward sweep --------------------------------------------------
     x_bar = 0.0
     y_bar = 0.0
@@ -24,8 +24,8 @@ def in_for_value_and_grad(x, y, s_bar=1.0):
         # s += affine(s, offset=x * i) * y
         s_bar_1 = s_bar
         # return x * slope + offset
-        t_2_bar = y * s_bar_1
-        x_bar += i * t_2_bar
-        s_bar = s_bar_1 + 2.0 * t_2_bar
-        y_bar += t_2_tape[i] * s_bar_1
+        total_bar = y * s_bar_1
+        x_bar += i * total_bar
+        s_bar = s_bar_1 + 2.0 * total_bar
+        y_bar += total_tape[i] * s_bar_1
     return s, x_bar, y_bar

@@ -8,24 +8,24 @@ def in_while_value_and_grad(a, result_bar=1.0):
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  a
-    recorded:               t, a_kept
+    recorded:               a_at, a_kept
     mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
     k = 0
     trips = 0
-    t_tape = np.empty(64)
+    a_at_tape = np.empty(64)
     a_kept_tape = np.empty((64, a.shape[0]))
     while k < a.shape[1]:
         trips += 1
-        t = a[0, k]
-        t_1 = a[:, k]
+        a_at = a[0, k]
+        a_part = a[:, k]
         if trips > a_kept_tape.shape[0]:
-            t_tape = np.concatenate((t_tape, np.empty_like(t_tape)))
+            a_at_tape = np.concatenate((a_at_tape, np.empty_like(a_at_tape)))
             a_kept_tape = np.concatenate((a_kept_tape, np.empty_like(a_kept_tape)))
-        a_kept_tape[trips - 1] = t_1
-        t_tape[trips - 1] = t
-        a[:, k] = t_1 * t
+        a_kept_tape[trips - 1] = a_part
+        a_at_tape[trips - 1] = a_at
+        a[:, k] = a_part * a_at
         a[1] -= 0.1 * a[0]
         k += 1
     result = np.sum(a**3)
@@ -36,7 +36,7 @@ def in_while_value_and_grad(a, result_bar=1.0):
         # a[1, :] -= 0.1 * a[0, :]
         a_bar[0] -= 0.1 * a_bar[1]
         # a[:, k] *= a[0, k]
-        t_2_bar = a_bar[:, k].copy()
-        a_bar[:, k] = t_tape[trip] * t_2_bar
-        a_bar[0, k] += np.sum(a_kept_tape[trip] * t_2_bar)
+        a_new_bar = a_bar[:, k].copy()
+        a_bar[:, k] = a_at_tape[trip] * a_new_bar
+        a_bar[0, k] += np.sum(a_kept_tape[trip] * a_new_bar)
     return result, a_bar

@@ -8,26 +8,26 @@ def in_for_value_and_grad(a, x, result_bar=1.0):
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  a, x
-    recorded:               t, t_2, t_4, t_5
+    recorded:               a_previous, a_i, a_next, a_i_1
     mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
-    t_tape = np.empty(max(a.shape[0] - 1, 0))
-    t_2_tape = np.empty(max(a.shape[0] - 1, 0))
-    t_4_tape = np.empty(max(a.shape[0] - 1, 0))
-    t_5_tape = np.empty(max(a.shape[0] - 1, 0))
+    a_previous_tape = np.empty(max(a.shape[0] - 1, 0))
+    a_i_tape = np.empty(max(a.shape[0] - 1, 0))
+    a_next_tape = np.empty(max(a.shape[0] - 1, 0))
+    a_i_1_tape = np.empty(max(a.shape[0] - 1, 0))
     for i in range(1, a.shape[0]):
-        t = a[i - 1]
-        t_tape[i - 1] = t
-        t_2 = a[i]
-        t_2_tape[i - 1] = t_2
-        a[i] += x * t * t_2
+        a_previous = a[i - 1]
+        a_previous_tape[i - 1] = a_previous
+        a_i = a[i]
+        a_i_tape[i - 1] = a_i
+        a[i] += x * a_previous * a_i
     for i_1 in range(a.shape[0] - 1):
-        t_4 = a[i_1 + 1]
-        t_4_tape[i_1] = t_4
-        t_5 = a[i_1]
-        t_5_tape[i_1] = t_5
-        a[i_1] = t_4 * t_5
+        a_next = a[i_1 + 1]
+        a_next_tape[i_1] = a_next
+        a_i_1 = a[i_1]
+        a_i_1_tape[i_1] = a_i_1
+        a[i_1] = a_next * a_i_1
     result = a[0] * a[1] + a[3]
     # ---- backward sweep --------------------------------------------------
     # return a[0] * a[1] + a[3]
@@ -37,16 +37,16 @@ def in_for_value_and_grad(a, x, result_bar=1.0):
     a_bar[0] += a[1] * result_bar
     for i_1 in range(a.shape[0] - 2, -1, -1):
         # a[i] = a[i + 1] * a[i]
-        t_6_bar = a_bar[i_1]
-        a_bar[i_1] = t_4_tape[i_1] * t_6_bar
-        a_bar[i_1 + 1] += t_5_tape[i_1] * t_6_bar
+        a_new_bar = a_bar[i_1]
+        a_bar[i_1] = a_next_tape[i_1] * a_new_bar
+        a_bar[i_1 + 1] += a_i_1_tape[i_1] * a_new_bar
     x_bar = 0.0
     for i in range(a.shape[0] - 1, 0, -1):
-        t = t_tape[i - 1]
+        a_previous = a_previous_tape[i - 1]
         # a[i] += x * a[i - 1] * a[i]
-        t_3_bar = a_bar[i]
-        a_bar[i] += x * t * t_3_bar
-        t_1_bar = t_2_tape[i - 1] * t_3_bar
-        a_bar[i - 1] += x * t_1_bar
-        x_bar += t * t_1_bar
+        a_add_bar = a_bar[i]
+        a_bar[i] += x * a_previous * a_add_bar
+        x_a_previous_bar = a_i_tape[i - 1] * a_add_bar
+        a_bar[i - 1] += x * x_a_previous_bar
+        x_bar += a_previous * x_a_previous_bar
     return result, a_bar, x_bar

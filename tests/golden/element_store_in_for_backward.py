@@ -3,12 +3,14 @@
 import numpy as np
 
 
-def in_for_pullback(a, t_2_tape, t_4_tape, t_5_tape, t_tape, x, result_bar):
+def in_for_pullback(
+    a, a_i_1_tape, a_i_tape, a_next_tape, a_previous_tape, x, result_bar
+):
     """Cotangents of the inputs of in_for.
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  a, x
-    recorded:               t, t_2, t_4, t_5
+    recorded:               a_previous, a_i, a_next, a_i_1
     mutated:                a  (cotangents belong to the values on entry)
     """
     # return a[0] * a[1] + a[3]
@@ -18,16 +20,16 @@ def in_for_pullback(a, t_2_tape, t_4_tape, t_5_tape, t_tape, x, result_bar):
     a_bar[0] += a[1] * result_bar
     for i_1 in range(a.shape[0] - 2, -1, -1):
         # a[i] = a[i + 1] * a[i]
-        t_6_bar = a_bar[i_1]
-        a_bar[i_1] = t_4_tape[i_1] * t_6_bar
-        a_bar[i_1 + 1] += t_5_tape[i_1] * t_6_bar
+        a_new_bar = a_bar[i_1]
+        a_bar[i_1] = a_next_tape[i_1] * a_new_bar
+        a_bar[i_1 + 1] += a_i_1_tape[i_1] * a_new_bar
     x_bar = 0.0
     for i in range(a.shape[0] - 1, 0, -1):
-        t = t_tape[i - 1]
+        a_previous = a_previous_tape[i - 1]
         # a[i] += x * a[i - 1] * a[i]
-        t_3_bar = a_bar[i]
-        a_bar[i] += x * t * t_3_bar
-        t_1_bar = t_2_tape[i - 1] * t_3_bar
-        a_bar[i - 1] += x * t_1_bar
-        x_bar += t * t_1_bar
+        a_add_bar = a_bar[i]
+        a_bar[i] += x * a_previous * a_add_bar
+        x_a_previous_bar = a_i_tape[i - 1] * a_add_bar
+        a_bar[i - 1] += x * x_a_previous_bar
+        x_bar += a_previous * x_a_previous_bar
     return a_bar, x_bar

@@ -8,24 +8,24 @@ def in_for_record(a, x):
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  a, x
-    recorded:               t, t_2, t_4, t_5
+    recorded:               a_previous, a_i, a_next, a_i_1
     mutated:                a  (cotangents belong to the values on entry)
     """
-    t_tape = np.empty(max(a.shape[0] - 1, 0))
-    t_2_tape = np.empty(max(a.shape[0] - 1, 0))
-    t_4_tape = np.empty(max(a.shape[0] - 1, 0))
-    t_5_tape = np.empty(max(a.shape[0] - 1, 0))
+    a_previous_tape = np.empty(max(a.shape[0] - 1, 0))
+    a_i_tape = np.empty(max(a.shape[0] - 1, 0))
+    a_next_tape = np.empty(max(a.shape[0] - 1, 0))
+    a_i_1_tape = np.empty(max(a.shape[0] - 1, 0))
     for i in range(1, a.shape[0]):
-        t = a[i - 1]
-        t_tape[i - 1] = t
-        t_2 = a[i]
-        t_2_tape[i - 1] = t_2
-        a[i] += x * t * t_2
+        a_previous = a[i - 1]
+        a_previous_tape[i - 1] = a_previous
+        a_i = a[i]
+        a_i_tape[i - 1] = a_i
+        a[i] += x * a_previous * a_i
     for i_1 in range(a.shape[0] - 1):
-        t_4 = a[i_1 + 1]
-        t_4_tape[i_1] = t_4
-        t_5 = a[i_1]
-        t_5_tape[i_1] = t_5
-        a[i_1] = t_4 * t_5
+        a_next = a[i_1 + 1]
+        a_next_tape[i_1] = a_next
+        a_i_1 = a[i_1]
+        a_i_1_tape[i_1] = a_i_1
+        a[i_1] = a_next * a_i_1
     result = a[0] * a[1] + a[3]
-    return result, a.copy(), t_2_tape, t_4_tape, t_5_tape, t_tape, x
+    return result, a.copy(), a_i_1_tape, a_i_tape, a_next_tape, a_previous_tape, x

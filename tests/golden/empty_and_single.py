@@ -12,8 +12,8 @@ def f_value_and_grad(a, one, x, result_bar=1.0):
     mutated:                one  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
-    t = a * x
-    s_1 = np.sum(t) + np.sum(one)
+    a_x = a * x
+    s_1 = np.sum(a_x) + np.sum(one)
     s_1_tape = np.empty(1)
     for k in range(a.shape[0]):
         v = a[k]
@@ -26,13 +26,13 @@ def f_value_and_grad(a, one, x, result_bar=1.0):
     s_2 = s_1 + np.sum(m @ np.ones(3))
     b = one[1:]
     b += 2.0
-    t_8 = one[:, None] * a
-    result = s_2 * x + np.sum(t_8)
+    one_part_a = one[:, None] * a
+    result = s_2 * x + np.sum(one_part_a)
     # ---- backward sweep --------------------------------------------------
     # return s * x + np.sum(one[:, None] * a)
     one_bar = np.zeros_like(one)
     one_bar[:, None] += np.sum(
-        a * np.broadcast_to(result_bar, t_8.shape), axis=1, keepdims=True
+        a * np.broadcast_to(result_bar, one_part_a.shape), axis=1, keepdims=True
     )
     # b += 2.0
     s_bar = x * result_bar
@@ -43,13 +43,13 @@ def f_value_and_grad(a, one, x, result_bar=1.0):
         # s = s * v
         one_bar[k_1] += s_1 * s_bar
         s_bar = v_1 * s_bar
-    a_bar = np.sum(one[:, None] * np.broadcast_to(result_bar, t_8.shape), axis=0)
+    a_bar = np.sum(one[:, None] * np.broadcast_to(result_bar, one_part_a.shape), axis=0)
     # for v in a:
     for k in range(a.shape[0] - 1, -1, -1):
         # s += v
         a_bar[k] += s_bar
     # s = np.sum(a * x) + np.sum(one)
     one_bar += s_bar
-    a_bar += x * np.broadcast_to(s_bar, t.shape)
+    a_bar += x * np.broadcast_to(s_bar, a_x.shape)
     x_bar = s_2 * result_bar + np.sum(a * s_bar)
     return result, a_bar, one_bar, x_bar

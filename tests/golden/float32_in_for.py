@@ -8,16 +8,16 @@ def in_for_value_and_grad(a, x, result_bar=np.float32(1.0)):
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  a, x
-    recorded:               t
+    recorded:               a_i
     mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
     s = np.float32(0.0)
-    t_tape = np.empty(a.shape[0], np.float32)
+    a_i_tape = np.empty(a.shape[0], np.float32)
     for i in range(a.shape[0]):
-        t = a[i]
-        t_tape[i] = t
-        s += t * x
+        a_i = a[i]
+        a_i_tape[i] = a_i
+        s += a_i * x
         a[i] = s
     result = s * a[1]
     # ---- backward sweep --------------------------------------------------
@@ -31,5 +31,5 @@ def in_for_value_and_grad(a, x, result_bar=np.float32(1.0)):
         # s += a[i] * x
         s_bar += a_bar[i]
         a_bar[i] = x * s_bar
-        x_bar += t_tape[i] * s_bar
+        x_bar += a_i_tape[i] * s_bar
     return result, a_bar, x_bar

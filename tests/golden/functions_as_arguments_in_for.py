@@ -14,12 +14,12 @@ def in_for_value_and_grad(x, y, s_3_bar=1.0):
     """
     # ---- forward sweep ---------------------------------------------------
     s = 0.0
-    t = math.sin(x)
-    s_1 = s + t * y
-    t_2 = math.exp(x)
-    s_2 = s_1 + t_2 * y
+    sin_x = math.sin(x)
+    s_1 = s + sin_x * y
+    exp_x = math.exp(x)
+    s_2 = s_1 + exp_x * y
     s_3 = s_2 + 2.0 * x * y
     # ---- backward sweep --------------------------------------------------
-    x_bar = 2.0 * y * s_3_bar + t_2 * (y * s_3_bar) + np.cos(x) * (y * s_3_bar)
-    y_bar = 2.0 * x * s_3_bar + t_2 * s_3_bar + t * s_3_bar
+    x_bar = 2.0 * y * s_3_bar + exp_x * (y * s_3_bar) + np.cos(x) * (y * s_3_bar)
+    y_bar = 2.0 * x * s_3_bar + exp_x * s_3_bar + sin_x * s_3_bar
     return s_3, x_bar, y_bar

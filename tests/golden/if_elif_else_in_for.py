@@ -50,8 +50,8 @@ def in_for_value_and_grad(x, y, total_bar=1.0):
             else:
                 x_4 = x_4_tape[k]
                 # total -= x * y
-                t_2_bar = -total_bar_1
+                x_y_bar = -total_bar_1
                 total_bar += total_bar_1
-                y_bar += x_4 * t_2_bar
-                x_bar += 0.9 * (x_1_bar_1 + y * t_2_bar)
+                y_bar += x_4 * x_y_bar
+                x_bar += 0.9 * (x_1_bar_1 + y * x_y_bar)
     return value, x_bar, y_bar

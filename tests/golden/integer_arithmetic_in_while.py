@@ -8,25 +8,27 @@ def in_while_value_and_grad(x, n, x_1_bar=1.0):
 
     outputs:                x_1  (seed: x_1_bar)
     differentiated inputs:  x
-    recorded:               t_1
+    recorded:               n_scaled
     """
     # ---- forward sweep ---------------------------------------------------
     n_1 = n
     x_1 = x
     trips = 0
-    t_1_tape = np.empty(64)
+    n_scaled_tape = np.empty(64)
     while n_1 != 1:
         trips += 1
         n_1 = n_1 // 2 if n_1 % 2 == 0 else 3 * n_1 + 1
-        t_1 = n_1 * 0.001
-        if trips > t_1_tape.shape[0]:
-            t_1_tape = np.concatenate((t_1_tape, np.empty_like(t_1_tape)))
-        t_1_tape[trips - 1] = t_1
-        x_1 = x_1 * 1.01 + t_1 * x_1
+        n_scaled = n_1 * 0.001
+        if trips > n_scaled_tape.shape[0]:
+            n_scaled_tape = np.concatenate(
+                (n_scaled_tape, np.empty_like(n_scaled_tape))
+            )
+        n_scaled_tape[trips - 1] = n_scaled
+        x_1 = x_1 * 1.01 + n_scaled * x_1
     # ---- backward sweep --------------------------------------------------
     for trip in range(trips - 1, -1, -1):
         # x = x * 1.01 + n * 0.001 * x
-        x_1_bar = t_1_tape[trip] * x_1_bar + 1.01 * x_1_bar
+        x_1_bar = n_scaled_tape[trip] * x_1_bar + 1.01 * x_1_bar
     # while n != 1:
     x_bar = x_1_bar
     return x_1, x_bar

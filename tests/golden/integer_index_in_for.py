@@ -8,15 +8,15 @@ def in_for_value_and_grad(a, x, idx, result_bar=1.0):
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  a, x
-    recorded:               t
+    recorded:               a_k
     mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
-    t_tape = np.empty(2)
+    a_k_tape = np.empty(2)
     for k in range(2):
-        t = a[k]
-        t_tape[k] = t
-        a[idx] = a[idx] + x * t
+        a_k = a[k]
+        a_k_tape[k] = a_k
+        a[idx] = a[idx] + x * a_k
         np.add.at(a, idx, x)
         a[idx[k]] = a[idx[k]] * 1.5
     result = np.sum(a * a)
@@ -32,10 +32,10 @@ def in_for_value_and_grad(a, x, idx, result_bar=1.0):
         order = np.arange(idx.shape[0])
         writer = np.zeros(a_bar.shape[0], np.int64)
         writer[idx] = order
-        t_3_bar = np.where(writer[idx] == order, a_bar[idx], 0.0)
+        a_new_bar = np.where(writer[idx] == order, a_bar[idx], 0.0)
         a_bar[idx] = 0.0
-        np.add.at(a_bar, idx, t_3_bar)
-        t_1_bar = np.sum(t_3_bar)
-        a_bar[k] += x * t_1_bar
-        x_bar += np.sum(part_bar) + t_tape[k] * t_1_bar
+        np.add.at(a_bar, idx, a_new_bar)
+        x_a_k_bar = np.sum(a_new_bar)
+        a_bar[k] += x * x_a_k_bar
+        x_bar += np.sum(part_bar) + a_k_tape[k] * x_a_k_bar
     return result, a_bar, x_bar

@@ -21,11 +21,11 @@ def in_for_pullback(a, h_tape, history, t_tape, top, s_bar):
     a_bar = np.zeros_like(a)
     for i in range(3, -1, -1):
         t = t_tape[i]
-        t_1 = a[i % 3]
+        a_at = a[i % 3]
         # history.append(history[-1] * a[i % 3] + history[0])
         item_bar = history_bar.pop()
         history_bar[0] += item_bar
         a_bar[i % 3] += t * item_bar
-        history_bar[-1] += t_1 * item_bar
+        history_bar[-1] += a_at * item_bar
     x_bar = history_bar[0]
     return a_bar, x_bar

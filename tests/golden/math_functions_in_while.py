@@ -10,34 +10,34 @@ def in_while_value_and_grad(x, y, result_bar=1.0):
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  x, y
-    recorded:               t, t_3
+    recorded:               sin_x, cos_x
     """
     # ---- forward sweep ---------------------------------------------------
     x_1 = x
     trips = 0
-    t_tape = np.empty(64)
-    t_3_tape = np.empty(64)
+    sin_x_tape = np.empty(64)
+    cos_x_tape = np.empty(64)
     while math.fabs(math.sin(x_1) - y) > 0.3:
         trips += 1
-        t = math.sin(x_1)
-        t_3 = math.cos(x_1)
-        if trips > t_tape.shape[0]:
-            t_tape = np.concatenate((t_tape, np.empty_like(t_tape)))
-            t_3_tape = np.concatenate((t_3_tape, np.empty_like(t_3_tape)))
-        t_tape[trips - 1] = t
-        t_3_tape[trips - 1] = t_3
-        x_1 -= 0.4 * (t - y) / t_3
+        sin_x = math.sin(x_1)
+        cos_x = math.cos(x_1)
+        if trips > sin_x_tape.shape[0]:
+            sin_x_tape = np.concatenate((sin_x_tape, np.empty_like(sin_x_tape)))
+            cos_x_tape = np.concatenate((cos_x_tape, np.empty_like(cos_x_tape)))
+        sin_x_tape[trips - 1] = sin_x
+        cos_x_tape[trips - 1] = cos_x
+        x_1 -= 0.4 * (sin_x - y) / cos_x
     result = x_1 * y
     # ---- backward sweep --------------------------------------------------
     x_bar = y * result_bar
     y_bar = x_1 * result_bar
     for trip in range(trips - 1, -1, -1):
-        t = t_tape[trip]
-        t_3 = t_3_tape[trip]
-        t_4 = 0.4 * (t - y) / t_3
+        sin_x = sin_x_tape[trip]
+        cos_x = cos_x_tape[trip]
+        ratio = 0.4 * (sin_x - y) / cos_x
         # x = x - 0.4 * (math.sin(x) - y) / math.cos(x)
-        t_4_bar = -x_bar
-        t_1_bar = 0.4 * (t_4_bar / t_3)
-        x_bar = x_bar - t * (-t_4 / t_3 * t_4_bar) + t_3 * t_1_bar
-        y_bar -= t_1_bar
+        ratio_bar = -x_bar
+        difference_bar = 0.4 * (ratio_bar / cos_x)
+        x_bar = x_bar - sin_x * (-ratio / cos_x * ratio_bar) + cos_x * difference_bar
+        y_bar -= difference_bar
     return result, x_bar, y_bar

@@ -8,19 +8,19 @@ def in_for_value_and_grad(u, k, result_bar=1.0):
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  u, k
-    recorded:               tmp_5, tmp_7
+    recorded:               u_total, u_at_1
     mutated:                u  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
-    tmp_5_tape = np.empty((3, max(u.shape[0] - 2, 0)))
-    tmp_7_tape = np.empty(3)
+    u_total_tape = np.empty((3, max(u.shape[0] - 2, 0)))
+    u_at_1_tape = np.empty(3)
     for t in range(3):
-        tmp_5 = u[2:] - 2.0 * u[1:-1] + u[:-2]
-        tmp_5_tape[t] = tmp_5
-        u[1:-1] += k * tmp_5
-        tmp_7 = u[1]
-        tmp_7_tape[t] = tmp_7
-        u[0] = tmp_7 * k
+        u_total = u[2:] - 2.0 * u[1:-1] + u[:-2]
+        u_total_tape[t] = u_total
+        u[1:-1] += k * u_total
+        u_at_1 = u[1]
+        u_at_1_tape[t] = u_at_1
+        u[0] = u_at_1 * k
     result = u[2]
     # ---- backward sweep --------------------------------------------------
     # return u[2]
@@ -29,14 +29,14 @@ def in_for_value_and_grad(u, k, result_bar=1.0):
     k_bar = 0.0
     for t in range(2, -1, -1):
         # u[0] = u[1] * k
-        tmp_8_bar = u_bar[0]
+        u_new_bar = u_bar[0]
         u_bar[0] = 0.0
-        u_bar[1] += k * tmp_8_bar
+        u_bar[1] += k * u_new_bar
         # u[1:-1] += k * (u[2:] - 2.0 * u[1:-1] + u[:-2])
-        tmp_6_bar = u_bar[1:-1].copy()
-        tmp_5_bar = k * tmp_6_bar
-        u_bar[:-2] += tmp_5_bar
-        u_bar[1:-1] -= 2.0 * tmp_5_bar
-        u_bar[2:] += tmp_5_bar
-        k_bar += tmp_7_tape[t] * tmp_8_bar + np.sum(tmp_5_tape[t] * tmp_6_bar)
+        u_add_bar = u_bar[1:-1].copy()
+        u_total_bar = k * u_add_bar
+        u_bar[:-2] += u_total_bar
+        u_bar[1:-1] -= 2.0 * u_total_bar
+        u_bar[2:] += u_total_bar
+        k_bar += u_at_1_tape[t] * u_new_bar + np.sum(u_total_tape[t] * u_add_bar)
     return result, u_bar, k_bar

@@ -3,12 +3,12 @@
 import numpy as np
 
 
-def in_for_pullback(k, tmp_5_tape, tmp_7_tape, u, result_bar):
+def in_for_pullback(k, u, u_at_1_tape, u_total_tape, result_bar):
     """Cotangents of the inputs of in_for.
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  u, k
-    recorded:               tmp_5, tmp_7
+    recorded:               u_total, u_at_1
     mutated:                u  (cotangents belong to the values on entry)
     """
     # return u[2]
@@ -17,14 +17,14 @@ def in_for_pullback(k, tmp_5_tape, tmp_7_tape, u, result_bar):
     k_bar = 0.0
     for t in range(2, -1, -1):
         # u[0] = u[1] * k
-        tmp_8_bar = u_bar[0]
+        u_new_bar = u_bar[0]
         u_bar[0] = 0.0
-        u_bar[1] += k * tmp_8_bar
+        u_bar[1] += k * u_new_bar
         # u[1:-1] += k * (u[2:] - 2.0 * u[1:-1] + u[:-2])
-        tmp_6_bar = u_bar[1:-1].copy()
-        tmp_5_bar = k * tmp_6_bar
-        u_bar[:-2] += tmp_5_bar
-        u_bar[1:-1] -= 2.0 * tmp_5_bar
-        u_bar[2:] += tmp_5_bar
-        k_bar += tmp_7_tape[t] * tmp_8_bar + np.sum(tmp_5_tape[t] * tmp_6_bar)
+        u_add_bar = u_bar[1:-1].copy()
+        u_total_bar = k * u_add_bar
+        u_bar[:-2] += u_total_bar
+        u_bar[1:-1] -= 2.0 * u_total_bar
+        u_bar[2:] += u_total_bar
+        k_bar += u_at_1_tape[t] * u_new_bar + np.sum(u_total_tape[t] * u_add_bar)
     return u_bar, k_bar

@@ -8,17 +8,17 @@ def in_for_record(u, k):
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  u, k
-    recorded:               tmp_5, tmp_7
+    recorded:               u_total, u_at_1
     mutated:                u  (cotangents belong to the values on entry)
     """
-    tmp_5_tape = np.empty((3, max(u.shape[0] - 2, 0)))
-    tmp_7_tape = np.empty(3)
+    u_total_tape = np.empty((3, max(u.shape[0] - 2, 0)))
+    u_at_1_tape = np.empty(3)
     for t in range(3):
-        tmp_5 = u[2:] - 2.0 * u[1:-1] + u[:-2]
-        tmp_5_tape[t] = tmp_5
-        u[1:-1] += k * tmp_5
-        tmp_7 = u[1]
-        tmp_7_tape[t] = tmp_7
-        u[0] = tmp_7 * k
+        u_total = u[2:] - 2.0 * u[1:-1] + u[:-2]
+        u_total_tape[t] = u_total
+        u[1:-1] += k * u_total
+        u_at_1 = u[1]
+        u_at_1_tape[t] = u_at_1
+        u[0] = u_at_1 * k
     result = u[2]
-    return result, k, tmp_5_tape, tmp_7_tape, u.copy()
+    return result, k, u.copy(), u_at_1_tape, u_total_tape

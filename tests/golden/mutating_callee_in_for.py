@@ -8,21 +8,21 @@ def in_for_value_and_grad(a, x, x_1_bar=1.0):
 
     outputs:                x_1  (seed: x_1_bar)
     differentiated inputs:  a, x
-    recorded:               x_1, t_2
+    recorded:               x_1, a_i
     mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
     x_1 = x
     x_1_tape = np.empty(3)
-    t_2_tape = np.empty(3)
+    a_i_tape = np.empty(3)
     for i in range(3):
         x_1_tape[i] = x_1
         half = x_1 / 2.0
         q = x_1 - half * half
         a += half * i
-        t_2 = a[i]
-        t_2_tape[i] = t_2
-        x_1 = q * t_2
+        a_i = a[i]
+        a_i_tape[i] = a_i
+        x_1 = q * a_i
     value = x_1
     # ---- backward sweep --------------------------------------------------
     a_bar = np.zeros_like(a)
@@ -33,9 +33,9 @@ def in_for_value_and_grad(a, x, x_1_bar=1.0):
         # x = q * a[i]
         a_bar[i] += q * x_1_bar
         # return half, x - half * half
-        q_bar = t_2_tape[i] * x_1_bar
-        t_bar = -q_bar
-        x_1_bar = q_bar + 0.5 * (i * np.sum(a_bar) + 2.0 * half * t_bar)
+        q_bar = a_i_tape[i] * x_1_bar
+        half_squared_bar = -q_bar
+        x_1_bar = q_bar + 0.5 * (i * np.sum(a_bar) + 2.0 * half * half_squared_bar)
     # for i in range(3):
     x_bar = x_1_bar
     return value, a_bar, x_bar

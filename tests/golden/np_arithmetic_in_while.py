@@ -28,11 +28,11 @@ def in_while_value_and_grad(a, b, result_bar=1.0):
     b_bar = np.zeros_like(b)
     for trip in range(trips - 1, -1, -1):
         a_1 = a_1_tape[trip]
-        t = a_1 * b
+        a_b = a_1 * b
         # a = np.clip(a * b, 0.25, 0.95) + np.abs(a - b)
-        t_2_bar = np.sign(a_1 - b) * a_bar
-        b_bar -= t_2_bar
-        t_bar = ((t >= 0.25) & (t <= 0.95)) * a_bar
-        b_bar += a_1 * t_bar
-        a_bar = t_2_bar + b * t_bar
+        a_minus_b_bar = np.sign(a_1 - b) * a_bar
+        b_bar -= a_minus_b_bar
+        a_b_bar = ((a_b >= 0.25) & (a_b <= 0.95)) * a_bar
+        b_bar += a_1 * a_b_bar
+        a_bar = a_minus_b_bar + b * a_b_bar
     return result, a_bar, b_bar

@@ -17,24 +17,24 @@ def at_top_value_and_grad(m, v, x, result_bar=1.0):
     a_kept = a.copy()
     a[:] = a * x
     a[:, :2] -= v[0]
-    t_8 = b * b * x
-    result = np.sum(a * a) + np.sum(t_8)
+    product = b * b * x
+    result = np.sum(a * a) + np.sum(product)
     # ---- backward sweep --------------------------------------------------
     # a[:, :2] -= v[0]
     a_bar = 2.0 * a * result_bar
     v_bar = np.zeros_like(v)
     v_bar[0] -= np.sum(a_bar[:, :2])
     # a *= x
-    t_2_bar = a_bar.copy()
-    a_bar[:] = x * t_2_bar
+    a_new_bar = a_bar.copy()
+    a_bar[:] = x * a_new_bar
     # a += v
     v_bar += np.sum(a_bar, axis=0)
     # b = v[:, None] - v
-    b_bar = 2.0 * b * (x * np.broadcast_to(result_bar, t_8.shape))
+    b_bar = 2.0 * b * (x * np.broadcast_to(result_bar, product.shape))
     v_bar += np.sum(-b_bar, axis=0)
     v_bar[:, None] += np.sum(b_bar, axis=1, keepdims=True)
     # a = m * v + x
     v_bar += np.sum(m * a_bar, axis=0)
     m_bar = v * a_bar
-    x_bar = np.sum(b * b * result_bar) + np.sum(a_kept * t_2_bar) + np.sum(a_bar)
+    x_bar = np.sum(b * b * result_bar) + np.sum(a_kept * a_new_bar) + np.sum(a_bar)
     return result, m_bar, v_bar, x_bar

@@ -29,7 +29,7 @@ def at_top_value_and_grad(m, v, x, result_bar=1.0):
     v_bar = np.zeros(v_n0)
     hi_1 = min(2, m_n1)
     total_2 = 0.0
-    t_2_bar = np.empty(m.shape)
+    a_new_bar = np.empty(m.shape)
     t_1 = np.zeros(m_n1)
     b_bar = np.empty((v_n0, v_n0))
     t_2 = np.zeros(v_n0)
@@ -43,8 +43,8 @@ def at_top_value_and_grad(m, v, x, result_bar=1.0):
     for i in range(v_n0):
         for j in range(v_n0):
             b[i, j] = v[i] - v[j]
-            t_8 = b[i, j] * b[i, j] * x
-            total_1 += t_8
+            product = b[i, j] * b[i, j] * x
+            total_1 += product
             # b = v[:, None] - v
             b_bar[i, j] = 2.0 * b[i, j] * (x * result_bar)
             t_2[j] -= b_bar[i, j]
@@ -62,7 +62,7 @@ def at_top_value_and_grad(m, v, x, result_bar=1.0):
             # a[:, :2] -= v[0]
             a_bar[i, j] = 2.0 * a[i, j] * result_bar
             # a *= x
-            t_2_bar[i, j] = a_bar[i, j]
+            a_new_bar[i, j] = a_bar[i, j]
     result = total + total_1
     # ---- backward sweep --------------------------------------------------
     for i in range(m_n0):
@@ -71,7 +71,7 @@ def at_top_value_and_grad(m, v, x, result_bar=1.0):
     v_bar[0] -= total_2
     for i in range(m_n0):
         for j in range(m_n1):
-            a_bar[i, j] = x * t_2_bar[i, j]
+            a_bar[i, j] = x * a_new_bar[i, j]
             # a += v
             t_1[j] += a_bar[i, j]
     for i in range(v_n0):
@@ -94,7 +94,7 @@ def at_top_value_and_grad(m, v, x, result_bar=1.0):
         for j in range(m_n1):
             t_4[j] += m[i, j] * a_bar[i, j]
             m_bar[i, j] = v[j] * a_bar[i, j]
-            total_5 += a_kept[i, j] * t_2_bar[i, j]
+            total_5 += a_kept[i, j] * a_new_bar[i, j]
             total_6 += a_bar[i, j]
     for i in range(v_n0):
         v_bar[i] += t_4[i]

@@ -8,25 +8,25 @@ def in_for_value_and_grad(a, x, s_bar=1.0):
 
     outputs:                s  (seed: s_bar)
     differentiated inputs:  a, x
-    recorded:               t, tmp_1
+    recorded:               t, sum_t
     """
     # ---- forward sweep ---------------------------------------------------
     s = 0.0
     t_tape = []
-    tmp_1_tape = np.empty(3)
+    sum_t_tape = np.empty(3)
     for n in range(2, 5):
         t = np.linspace(0.1, x, n, endpoint=False)
         t_tape.append(t.copy())
-        tmp_1 = np.sum(np.sin(t))
-        tmp_1_tape[n - 2] = tmp_1
-        s += tmp_1 * a[n - 2]
+        sum_t = np.sum(np.sin(t))
+        sum_t_tape[n - 2] = sum_t
+        s += sum_t * a[n - 2]
     # ---- backward sweep --------------------------------------------------
     x_bar = 0.0
     a_bar = np.zeros_like(a)
     for n in range(4, 1, -1):
         t = t_tape.pop()
         # s += np.sum(np.sin(t)) * a[n - 2]
-        a_bar[n - 2] += tmp_1_tape[n - 2] * s_bar
+        a_bar[n - 2] += sum_t_tape[n - 2] * s_bar
         # t = np.linspace(0.1, x, n, endpoint=False)
         weight = np.linspace(0.0, 1.0, n, endpoint=False, dtype=np.float64)
         x_bar += np.dot(weight, np.cos(t) * (a[n - 2] * s_bar))

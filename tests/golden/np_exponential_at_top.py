@@ -13,20 +13,30 @@ def at_top_value_and_grad(a, b, result_bar=1.0):
     recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
-    t = np.exp(a)
-    t_1 = np.exp2(b)
-    t_3 = np.expm1(a)
-    e = t + t_1 + t_3 + np.log(a) + np.log2(b) + np.log10(a) + np.log1p(b)
-    t_12 = np.sqrt(a)
-    t_13 = np.cbrt(b)
-    t_17 = np.power(a, b)
-    t_21 = a**b
-    t_23 = 2.0**b
-    t_27 = np.reciprocal(b)
-    p = t_12 + t_13 + np.square(a) + t_17 + a**3 + t_21 + t_23 + a**-1.5 + t_27
-    t_28 = np.logaddexp(a, b)
-    t_29 = np.logaddexp2(a, b)
-    m = t_28 + t_29 + np.float_power(a, 2.5)
+    exp_a = np.exp(a)
+    exp2_b = np.exp2(b)
+    expm1_a = np.expm1(a)
+    e = exp_a + exp2_b + expm1_a + np.log(a) + np.log2(b) + np.log10(a) + np.log1p(b)
+    sqrt_a = np.sqrt(a)
+    cbrt_b = np.cbrt(b)
+    a_to_b = np.power(a, b)
+    a_to_b_1 = a**b
+    b_power = 2.0**b
+    reciprocal_b = np.reciprocal(b)
+    p = (
+        sqrt_a
+        + cbrt_b
+        + np.square(a)
+        + a_to_b
+        + a**3
+        + a_to_b_1
+        + b_power
+        + a**-1.5
+        + reciprocal_b
+    )
+    logaddexp = np.logaddexp(a, b)
+    logaddexp2 = np.logaddexp2(a, b)
+    m = logaddexp + logaddexp2 + np.float_power(a, 2.5)
     result = np.sum(e * p + m)
     # ---- backward sweep --------------------------------------------------
     # p = np.sqrt(a) + np.cbrt(b) + np.square(a) + np.power(a, b) + a**3 + a**b + 2.0**b
@@ -37,29 +47,29 @@ def at_top_value_and_grad(a, b, result_bar=1.0):
     e_bar = p * result_bar
     a_bar = (
         2.5 * a**1.5 * result_bar
-        + np.exp2(np.where(a == t_29, 0.0, a - t_29)) * result_bar
-        + np.exp(np.where(a == t_28, 0.0, a - t_28)) * result_bar
+        + np.exp2(np.where(a == logaddexp2, 0.0, a - logaddexp2)) * result_bar
+        + np.exp(np.where(a == logaddexp, 0.0, a - logaddexp)) * result_bar
         - 1.5 * a**-2.5 * p_bar
         + b * (a + ((b == 0) & (a == 0))) ** (b - 1) * p_bar
         + 3 * a**2 * p_bar
         + b * (a + ((b == 0) & (a == 0))) ** (b - 1) * p_bar
         + 2.0 * a * p_bar
-        + 0.5 / t_12 * p_bar
+        + 0.5 / sqrt_a * p_bar
         + e_bar / (math.log(10.0) * a)
         + e_bar / a
-        + (t_3 + 1.0) * e_bar
-        + t * e_bar
+        + (expm1_a + 1.0) * e_bar
+        + exp_a * e_bar
     )
     b_bar = (
-        np.exp2(np.where(b == t_29, 0.0, b - t_29)) * result_bar
-        + np.exp(np.where(b == t_28, 0.0, b - t_28)) * result_bar
-        - t_27 * t_27 * p_bar
-        + t_23 * np.log(2.0) * p_bar
-        + t_21 * np.log(a + (a == 0)) * p_bar
-        + t_17 * np.log(a + (a == 0)) * p_bar
-        + p_bar / (3.0 * t_13 * t_13)
+        np.exp2(np.where(b == logaddexp2, 0.0, b - logaddexp2)) * result_bar
+        + np.exp(np.where(b == logaddexp, 0.0, b - logaddexp)) * result_bar
+        - reciprocal_b * reciprocal_b * p_bar
+        + b_power * np.log(2.0) * p_bar
+        + a_to_b_1 * np.log(a + (a == 0)) * p_bar
+        + a_to_b * np.log(a + (a == 0)) * p_bar
+        + p_bar / (3.0 * cbrt_b * cbrt_b)
         + e_bar / (1.0 + b)
         + e_bar / (math.log(2.0) * b)
-        + math.log(2.0) * t_1 * e_bar
+        + math.log(2.0) * exp2_b * e_bar
     )
     return result, a_bar, b_bar

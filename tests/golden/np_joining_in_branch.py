@@ -18,10 +18,10 @@ def in_branch_value_and_grad(a, b, x, result_bar=1.0):
     result = m[0, 0] * m[1, 1] - m[0, 1] * m[1, 0]
     # ---- backward sweep --------------------------------------------------
     # return m[0, 0] * m[1, 1] - m[0, 1] * m[1, 0]
-    t_9_bar = -result_bar
+    m_at_squared_1_bar = -result_bar
     m_bar = np.zeros_like(m)
-    m_bar[1, 0] += m[0, 1] * t_9_bar
-    m_bar[0, 1] += m[1, 0] * t_9_bar
+    m_bar[1, 0] += m[0, 1] * m_at_squared_1_bar
+    m_bar[0, 1] += m[1, 0] * m_at_squared_1_bar
     m_bar[1, 1] += m[0, 0] * result_bar
     m_bar[0, 0] += m[1, 1] * result_bar
     a_bar = np.zeros_like(a)
@@ -29,11 +29,11 @@ def in_branch_value_and_grad(a, b, x, result_bar=1.0):
     x_bar = 0.0
     if x > 0.0:
         # m = np.array([[x, a[0]], [b[0], x * a[1]]])
-        t_10 = m_bar[0]
-        t_15 = m_bar[1]
-        t_3_bar = np.reshape(t_15[1], ())
-        a_bar[1] += x * t_3_bar
-        b_bar[0] += np.reshape(t_15[0], ())
-        a_bar[0] += np.reshape(t_10[1], ())
-        x_bar += np.reshape(t_10[0], ()) + a[1] * t_3_bar
+        t = m_bar[0]
+        t_5 = m_bar[1]
+        x_a_at_1_bar = np.reshape(t_5[1], ())
+        a_bar[1] += x * x_a_at_1_bar
+        b_bar[0] += np.reshape(t_5[0], ())
+        a_bar[0] += np.reshape(t[1], ())
+        x_bar += np.reshape(t[0], ()) + a[1] * x_a_at_1_bar
     return result, a_bar, b_bar, x_bar

@@ -8,15 +8,15 @@ def in_for_value_and_grad(m, b, result_bar=1.0):
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  m, b
-    recorded:               t_3
+    recorded:               solve
     """
     # ---- forward sweep ---------------------------------------------------
     b_1 = b
-    t_3_tape = np.empty((3, b.shape[0]))
+    solve_tape = np.empty((3, b.shape[0]))
     for i in range(3):
-        t_3 = np.linalg.solve(m + 3.0 * np.eye(3), b_1)
-        t_3_tape[i] = t_3
-        b_1 = t_3 + b_1
+        solve = np.linalg.solve(m + 3.0 * np.eye(3), b_1)
+        solve_tape[i] = solve
+        b_1 = solve + b_1
     result = np.linalg.norm(b_1)
     # ---- backward sweep --------------------------------------------------
     m_bar = np.zeros_like(m)
@@ -24,6 +24,6 @@ def in_for_value_and_grad(m, b, result_bar=1.0):
     for i in range(2, -1, -1):
         # b = np.linalg.solve(m + 3.0 * np.eye(3), b) + b
         b_bar = np.linalg.solve((m + 3.0 * np.eye(3)).T, b_bar_1)
-        m_bar -= np.outer(b_bar, t_3_tape[i])
+        m_bar -= np.outer(b_bar, solve_tape[i])
         b_bar_1 = b_bar_1 + b_bar
     return result, m_bar, b_bar_1

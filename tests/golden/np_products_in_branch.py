@@ -17,25 +17,25 @@ def in_branch_value_and_grad(m, v, w, result_bar=1.0):
         m_2[1] = m_2 @ v
     else:
         m_2 = m
-    t_1 = m_2 @ w
-    result = np.sum(t_1)
+    m_at_w = m_2 @ w
+    result = np.sum(m_at_w)
     # ---- backward sweep --------------------------------------------------
     # return np.sum(m @ w)
-    t_1_bar = np.broadcast_to(result_bar, t_1.shape)
-    m_2_bar = np.outer(t_1_bar, w)
+    m_at_w_bar = np.broadcast_to(result_bar, m_at_w.shape)
+    m_2_bar = np.outer(m_at_w_bar, w)
     m_bar = np.zeros_like(m)
     v_bar = np.zeros_like(v)
     if v @ w > 0.0:
         # m[1] = m @ v
-        t_bar = m_2_bar[1].copy()
+        m_new_bar = m_2_bar[1].copy()
         m_2_bar[1] = 0.0
-        m_2_bar += np.outer(t_bar, v)
-        v_bar += m_1_kept.T @ t_bar
+        m_2_bar += np.outer(m_new_bar, v)
+        v_bar += m_1_kept.T @ m_new_bar
         # m = m @ m
         m_bar += m_2_bar @ m.T
         m_bar += m.T @ m_2_bar
     else:
         # if v @ w > 0.0:
         m_bar += m_2_bar
-    w_bar = m_2.T @ t_1_bar
+    w_bar = m_2.T @ m_at_w_bar
     return result, m_bar, v_bar, w_bar

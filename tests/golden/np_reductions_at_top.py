@@ -18,123 +18,122 @@ def at_top_value_and_grad(m, result_bar=1.0):
     recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
-    tmp = np.sum(m, axis=0)
-    tmp_1 = np.mean(m, axis=0)
-    tmp_5 = np.max(m, axis=0)
-    tmp_7 = np.min(m, axis=0)
-    s = tmp * tmp_1 + np.prod(m, axis=0) + tmp_5 - tmp_7
-    tmp_8 = np.sum(m, axis=1, keepdims=True)
-    tmp_9 = np.mean(m, axis=-1, keepdims=True)
-    tmp_11 = np.max(m, axis=1, keepdims=True)
-    t = tmp_8 * tmp_9 + tmp_11
-    tmp_13 = np.std(m, axis=1, ddof=1)
-    tmp_17 = np.amin(m, axis=(1,))
-    u = np.var(m, axis=1) + tmp_13 + np.prod(m, axis=1) + tmp_17
-    tmp_19 = t * m
-    tmp_24 = np.mean(m)
-    tmp_25 = np.prod(m)
-    tmp_28 = np.max(m)
-    tmp_29 = np.min(m)
-    tmp_32 = np.std(m)
+    sum_m = np.sum(m, axis=0)
+    mean_m = np.mean(m, axis=0)
+    max_m = np.max(m, axis=0)
+    min_m = np.min(m, axis=0)
+    s = sum_m * mean_m + np.prod(m, axis=0) + max_m - min_m
+    sum_m_1 = np.sum(m, axis=1, keepdims=True)
+    mean_m_1 = np.mean(m, axis=-1, keepdims=True)
+    max_m_1 = np.max(m, axis=1, keepdims=True)
+    t = sum_m_1 * mean_m_1 + max_m_1
+    std_m = np.std(m, axis=1, ddof=1)
+    amin_m = np.amin(m, axis=(1,))
+    u = np.var(m, axis=1) + std_m + np.prod(m, axis=1) + amin_m
+    t_m = t * m
+    mean_m_2 = np.mean(m)
+    prod_m_2 = np.prod(m)
+    max_m_2 = np.max(m)
+    min_m_1 = np.min(m)
+    std_m_1 = np.std(m)
     result = (
         np.sum(s)
-        + np.sum(tmp_19)
+        + np.sum(t_m)
         + np.sum(u)
-        + tmp_24 * tmp_25
-        + tmp_28 * tmp_29
-        + tmp_32
+        + mean_m_2 * prod_m_2
+        + max_m_2 * min_m_1
+        + std_m_1
         + np.var(m)
     )
     # ---- backward sweep --------------------------------------------------
     # return np.sum(s) + np.sum(t * m) + np.sum(u) + np.mean(m) * np.prod(m) + m.max() *
     #     m.min() + np.std(m) + m.var()
-    tmp_29_bar = tmp_28 * result_bar
-    hit = m == tmp_29
-    tmp_28_bar = tmp_29 * result_bar
-    hit_1 = m == tmp_28
-    tmp_25_bar = tmp_24 * result_bar
-    tmp_51 = m.ravel()
-    one = np.ones_like(tmp_51[0:1])
-    tmp_55 = tmp_51[::-1]
-    after = np.concatenate((one, np.cumprod(tmp_55[0:-1], axis=0)), axis=0)
-    tmp_24_bar = tmp_25 * result_bar
+    min_m_1_bar = max_m_2 * result_bar
+    hit = m == min_m_1
+    max_m_2_bar = min_m_1 * result_bar
+    hit_1 = m == max_m_2
+    prod_m_2_bar = mean_m_2 * result_bar
+    tmp_16 = m.ravel()
+    one = np.ones_like(tmp_16[0:1])
+    tmp_20 = tmp_16[::-1]
+    after = np.concatenate((one, np.cumprod(tmp_20[0:-1], axis=0)), axis=0)
+    mean_m_2_bar = prod_m_2 * result_bar
     # u = np.var(m, axis=1) + np.std(m, axis=1, ddof=1) + m.prod(axis=1) + np.amin(m,
     #     axis=(1,))
-    tmp_17_bar = sum_to(np.broadcast_to(result_bar, u.shape), tmp_17)
-    hit_2 = m == np.expand_dims(tmp_17, (1,))
-    tmp_15_bar = np.broadcast_to(result_bar, u.shape)
+    amin_m_bar = sum_to(np.broadcast_to(result_bar, u.shape), amin_m)
+    hit_2 = m == np.expand_dims(amin_m, (1,))
+    prod_m_1_bar = np.broadcast_to(result_bar, u.shape)
     one_1 = np.ones_like(m[:, 0:1])
-    tmp_76 = m[:, ::-1]
-    after_1 = np.concatenate((one_1, np.cumprod(tmp_76[:, 0:-1], axis=1)), axis=1)
-    tmp_13_bar = np.broadcast_to(result_bar, u.shape)
-    tmp_12_bar = np.broadcast_to(result_bar, u.shape)
+    tmp_41 = m[:, ::-1]
+    after_1 = np.concatenate((one_1, np.cumprod(tmp_41[:, 0:-1], axis=1)), axis=1)
+    std_m_bar = np.broadcast_to(result_bar, u.shape)
+    var_m_bar = np.broadcast_to(result_bar, u.shape)
     # t = m.sum(axis=1, keepdims=True) * m.mean(axis=-1, keepdims=True) + m.max(axis=1,
     #     keepdims=True)
     t_bar = np.sum(m * result_bar, axis=1, keepdims=True)
-    hit_3 = m == tmp_11
-    tmp_9_bar = tmp_8 * t_bar
-    tmp_8_bar = tmp_9 * t_bar
+    hit_3 = m == max_m_1
+    mean_m_1_bar = sum_m_1 * t_bar
+    sum_m_1_bar = mean_m_1 * t_bar
     # s = np.sum(m, axis=0) * np.mean(m, axis=0) + np.prod(m, axis=0) + np.max(m,
     #     axis=0) - np.min(m, axis=0)
-    tmp_7_bar = -np.broadcast_to(result_bar, s.shape)
-    hit_4 = m == np.expand_dims(tmp_7, 0)
-    tmp_5_bar = np.broadcast_to(result_bar, s.shape)
-    hit_5 = m == np.expand_dims(tmp_5, 0)
-    tmp_3_bar = np.broadcast_to(result_bar, s.shape)
+    min_m_bar = -np.broadcast_to(result_bar, s.shape)
+    hit_4 = m == np.expand_dims(min_m, 0)
+    max_m_bar = np.broadcast_to(result_bar, s.shape)
+    hit_5 = m == np.expand_dims(max_m, 0)
+    prod_m_bar = np.broadcast_to(result_bar, s.shape)
     one_2 = np.ones_like(m[0:1])
-    tmp_115 = m[::-1]
-    after_2 = np.concatenate((one_2, np.cumprod(tmp_115[0:-1], axis=0)), axis=0)
-    tmp_1_bar = tmp * result_bar
-    tmp_bar = tmp_1 * result_bar
+    tmp_80 = m[::-1]
+    after_2 = np.concatenate((one_2, np.cumprod(tmp_80[0:-1], axis=0)), axis=0)
+    mean_m_bar = sum_m * result_bar
+    sum_m_bar = mean_m * result_bar
     m_bar = (
         (m - np.mean(m)) * (2.0 * result_bar / (m.size - 0))
-        + (m - np.mean(m)) * (result_bar / ((m.size - 0) * (tmp_32 + (tmp_32 == 0.0))))
-        + np.where(hit, tmp_29_bar / np.sum(hit, dtype=np.float64), 0.0)
-        + np.where(hit_1, tmp_28_bar / np.sum(hit_1, dtype=np.float64), 0.0)
+        + (m - np.mean(m))
+        * (result_bar / ((m.size - 0) * (std_m_1 + (std_m_1 == 0.0))))
+        + np.where(hit, min_m_1_bar / np.sum(hit, dtype=np.float64), 0.0)
+        + np.where(hit_1, max_m_2_bar / np.sum(hit_1, dtype=np.float64), 0.0)
         + np.reshape(
-            np.concatenate((one, np.cumprod(tmp_51[0:-1], axis=0)), axis=0)
+            np.concatenate((one, np.cumprod(tmp_16[0:-1], axis=0)), axis=0)
             * after[::-1],
             m.shape,
         )
-        * tmp_25_bar
-        + np.broadcast_to(tmp_24_bar / m.size, m.shape)
-        + t * np.broadcast_to(result_bar, tmp_19.shape)
+        * prod_m_2_bar
+        + np.broadcast_to(mean_m_2_bar / m.size, m.shape)
+        + t * np.broadcast_to(result_bar, t_m.shape)
         + np.where(
             hit_2,
-            np.expand_dims(tmp_17_bar, (1,))
+            np.expand_dims(amin_m_bar, (1,))
             / np.sum(hit_2, axis=(1,), keepdims=True, dtype=np.float64),
             0.0,
         )
         + np.concatenate((one_1, np.cumprod(m[:, 0:-1], axis=1)), axis=1)
         * after_1[:, ::-1]
-        * np.expand_dims(tmp_15_bar, 1)
+        * np.expand_dims(prod_m_1_bar, 1)
         + (m - np.mean(m, axis=1, keepdims=True))
-        * np.expand_dims(
-            tmp_13_bar / ((m.shape[1] - 1) * (tmp_13 + (tmp_13 == 0.0))), 1
-        )
+        * np.expand_dims(std_m_bar / ((m.shape[1] - 1) * (std_m + (std_m == 0.0))), 1)
         + (m - np.mean(m, axis=1, keepdims=True))
-        * np.expand_dims(2.0 * tmp_12_bar / (m.shape[1] - 0), 1)
+        * np.expand_dims(2.0 * var_m_bar / (m.shape[1] - 0), 1)
         + np.where(
             hit_3, t_bar / np.sum(hit_3, axis=1, keepdims=True, dtype=np.float64), 0.0
         )
-        + np.broadcast_to(tmp_9_bar / m.shape[1], m.shape)
-        + np.broadcast_to(tmp_8_bar, m.shape)
+        + np.broadcast_to(mean_m_1_bar / m.shape[1], m.shape)
+        + np.broadcast_to(sum_m_1_bar, m.shape)
         + np.where(
             hit_4,
-            np.expand_dims(tmp_7_bar, 0)
+            np.expand_dims(min_m_bar, 0)
             / np.sum(hit_4, axis=0, keepdims=True, dtype=np.float64),
             0.0,
         )
         + np.where(
             hit_5,
-            np.expand_dims(tmp_5_bar, 0)
+            np.expand_dims(max_m_bar, 0)
             / np.sum(hit_5, axis=0, keepdims=True, dtype=np.float64),
             0.0,
         )
         + np.concatenate((one_2, np.cumprod(m[0:-1], axis=0)), axis=0)
         * after_2[::-1]
-        * np.expand_dims(tmp_3_bar, 0)
-        + np.broadcast_to(np.expand_dims(tmp_1_bar / m.shape[0], 0), m.shape)
-        + np.broadcast_to(np.expand_dims(tmp_bar, 0), m.shape)
+        * np.expand_dims(prod_m_bar, 0)
+        + np.broadcast_to(np.expand_dims(mean_m_bar / m.shape[0], 0), m.shape)
+        + np.broadcast_to(np.expand_dims(sum_m_bar, 0), m.shape)
     )
     return result, m_bar

@@ -15,23 +15,27 @@ def in_while_value_and_grad(m, result_bar=1.0):
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  m
-    recorded:               t_n0, t_n1
+    recorded:               swapaxes_m_n0, swapaxes_m_n1
     """
     # ---- forward sweep ---------------------------------------------------
     n = m.size
     m_1 = m
     trips = 0
-    t_n0_tape = np.empty(64, np.int64)
-    t_n1_tape = np.empty(64, np.int64)
+    swapaxes_m_n0_tape = np.empty(64, np.int64)
+    swapaxes_m_n1_tape = np.empty(64, np.int64)
     while n > 4:
         trips += 1
-        t = np.swapaxes(m_1, 0, 1)
-        if trips > t_n0_tape.shape[0]:
-            t_n0_tape = np.concatenate((t_n0_tape, np.empty_like(t_n0_tape)))
-            t_n1_tape = np.concatenate((t_n1_tape, np.empty_like(t_n1_tape)))
-        t_n0_tape[trips - 1] = t.shape[0]
-        t_n1_tape[trips - 1] = t.shape[1]
-        m_1 = t * 1.3
+        swapaxes_m = np.swapaxes(m_1, 0, 1)
+        if trips > swapaxes_m_n0_tape.shape[0]:
+            swapaxes_m_n0_tape = np.concatenate(
+                (swapaxes_m_n0_tape, np.empty_like(swapaxes_m_n0_tape))
+            )
+            swapaxes_m_n1_tape = np.concatenate(
+                (swapaxes_m_n1_tape, np.empty_like(swapaxes_m_n1_tape))
+            )
+        swapaxes_m_n0_tape[trips - 1] = swapaxes_m.shape[0]
+        swapaxes_m_n1_tape[trips - 1] = swapaxes_m.shape[1]
+        m_1 = swapaxes_m * 1.3
         n -= 1
     result = np.sum(m_1[0] * m_1[1])
     # ---- backward sweep --------------------------------------------------
@@ -41,6 +45,8 @@ def in_while_value_and_grad(m, result_bar=1.0):
     m_bar[0] += m_1[1] * result_bar
     for trip in range(trips - 1, -1, -1):
         # m = np.swapaxes(m, 0, 1) * 1.3
-        t_bar = sum_to(1.3 * m_bar, np.empty((t_n0_tape[trip], t_n1_tape[trip])))
-        m_bar = np.swapaxes(t_bar, 0, 1).copy()
+        swapaxes_m_bar = sum_to(
+            1.3 * m_bar, np.empty((swapaxes_m_n0_tape[trip], swapaxes_m_n1_tape[trip]))
+        )
+        m_bar = np.swapaxes(swapaxes_m_bar, 0, 1).copy()
     return result, m_bar

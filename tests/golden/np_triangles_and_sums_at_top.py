@@ -18,73 +18,79 @@ def at_top_value_and_grad(m, a, result_bar=1.0):
     recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
-    t = np.triu(m)
-    t_1 = np.tril(m, -1)
-    t_3 = t * t_1.T
-    t_5 = np.diag(m)
-    t_6 = t_5 * a
-    t_9 = np.trace(m)
-    t_12 = np.triu(m, k=1)
-    s = np.sum(t_3) + np.sum(t_6) + t_9**2 + np.sum(t_12)
-    t_14 = np.cumsum(a)
-    t_18 = np.cumprod(a)
-    t_21 = np.diff(a)
-    t_25 = np.cumsum(m, axis=1)
-    s_1 = s + np.sum(t_14**2) + np.sum(t_18) + np.sum(t_21**2) + np.sum(t_25**2)
+    triu_m = np.triu(m)
+    tril_m = np.tril(m, -1)
+    m_product = triu_m * tril_m.T
+    diag_m = np.diag(m)
+    product = diag_m * a
+    trace_m = np.trace(m)
+    triu_m_1 = np.triu(m, k=1)
+    s = np.sum(m_product) + np.sum(product) + trace_m**2 + np.sum(triu_m_1)
+    cumsum_a = np.cumsum(a)
+    cumprod_a = np.cumprod(a)
+    diff_a = np.diff(a)
+    cumsum_m = np.cumsum(m, axis=1)
+    s_1 = (
+        s
+        + np.sum(cumsum_a**2)
+        + np.sum(cumprod_a)
+        + np.sum(diff_a**2)
+        + np.sum(cumsum_m**2)
+    )
     order = np.argsort(a)
     k = np.searchsorted(np.sort(a), 1.0)
-    t_31 = np.sort(a) * np.arange(3)
-    t_34 = a[order]
-    t_39 = a[np.argmax(a)]
-    t_40 = a[np.argmin(a)]
-    result = s_1 + np.sum(t_31) + t_34[0] * m[k, 0] + t_39 * t_40
+    a_product = np.sort(a) * np.arange(3)
+    a_part = a[order]
+    a_at = a[np.argmax(a)]
+    a_at_1 = a[np.argmin(a)]
+    result = s_1 + np.sum(a_product) + a_part[0] * m[k, 0] + a_at * a_at_1
     # ---- backward sweep --------------------------------------------------
-    t_34 = a[order]
+    a_part = a[order]
     # return s + np.sum(np.sort(a) * np.arange(3)) + a[order][0] * m[k, 0] +
     #     a[np.argmax(a)] * a[np.argmin(a)]
     a_bar = np.zeros_like(a)
-    a_bar[np.argmin(a)] += t_39 * result_bar
-    a_bar[np.argmax(a)] += t_40 * result_bar
+    a_bar[np.argmin(a)] += a_at * result_bar
+    a_bar[np.argmax(a)] += a_at_1 * result_bar
     m_bar = np.zeros_like(m)
-    m_bar[k, 0] += t_34[0] * result_bar
-    t_34_bar = np.zeros_like(t_34)
-    t_34_bar[0] += m[k, 0] * result_bar
-    np.add.at(a_bar, order, t_34_bar)
+    m_bar[k, 0] += a_part[0] * result_bar
+    a_part_bar = np.zeros_like(a_part)
+    a_part_bar[0] += m[k, 0] * result_bar
+    np.add.at(a_bar, order, a_part_bar)
     order_1 = np.argsort(a, axis=-1)
     a_bar_1 = np.zeros_like(a)
-    a_bar_1[order_1] = np.arange(3) * np.broadcast_to(result_bar, t_31.shape)
+    a_bar_1[order_1] = np.arange(3) * np.broadcast_to(result_bar, a_product.shape)
     a_bar += a_bar_1
     # s = s + np.sum(np.cumsum(a) ** 2) + np.sum(np.cumprod(a)) + np.sum(np.diff(a) **
     #     2) + np.sum(m.cumsum(axis=1) ** 2)
-    t_25_bar = 2 * t_25 * result_bar
-    t_50 = np.cumsum(t_25_bar[:, ::-1], axis=1)
-    m_bar += t_50[:, ::-1]
-    t_21_bar = 2 * t_21 * result_bar
+    cumsum_m_bar = 2 * cumsum_m * result_bar
+    t_9 = np.cumsum(cumsum_m_bar[:, ::-1], axis=1)
+    m_bar += t_9[:, ::-1]
+    diff_a_bar = 2 * diff_a * result_bar
     bar = np.zeros_like(a)
     upper = bar[1:]
     lower = bar[0:-1]
-    upper += t_21_bar
-    lower -= t_21_bar
+    upper += diff_a_bar
+    lower -= diff_a_bar
     a_bar += bar
-    rows_bar = np.copy(np.broadcast_to(result_bar, t_18.shape))
+    rows_bar = np.copy(np.broadcast_to(result_bar, cumprod_a.shape))
     for k_1 in range(a.shape[0] - 2, -1, -1):
         rows_bar[k_1] += a[k_1 + 1] * rows_bar[k_1 + 1]
     rows_bar[1:] = rows_bar[1:] * np.cumprod(a[:-1], axis=0)
     a_bar += rows_bar
-    t_14_bar = 2 * t_14 * result_bar
-    t_74 = np.cumsum(t_14_bar[::-1])
-    a_bar += t_74[::-1]
+    cumsum_a_bar = 2 * cumsum_a * result_bar
+    t_33 = np.cumsum(cumsum_a_bar[::-1])
+    a_bar += t_33[::-1]
     # s = np.sum(np.triu(m) * np.tril(m, -1).T) + np.sum(np.diag(m) * a) + np.trace(m)
     #     ** 2 + np.sum(np.triu(m, k=1))
-    m_bar += np.triu(np.broadcast_to(result_bar, t_12.shape), 1)
-    t_9_bar = 2 * t_9 * result_bar
-    m_bar += t_9_bar * np.eye(m.shape[0], m.shape[1], 0, dtype=np.float64)
-    a_bar += t_5 * np.broadcast_to(result_bar, t_6.shape)
-    t_5_bar = sum_to(a * result_bar, t_5)
+    m_bar += np.triu(np.broadcast_to(result_bar, triu_m_1.shape), 1)
+    trace_m_bar = 2 * trace_m * result_bar
+    m_bar += trace_m_bar * np.eye(m.shape[0], m.shape[1], 0, dtype=np.float64)
+    a_bar += diag_m * np.broadcast_to(result_bar, product.shape)
+    diag_m_bar = sum_to(a * result_bar, diag_m)
     v_bar = np.zeros_like(m)
-    row = np.arange(t_5_bar.size)
-    v_bar[row + 0, row + 0] = t_5_bar
+    row = np.arange(diag_m_bar.size)
+    v_bar[row + 0, row + 0] = diag_m_bar
     m_bar += v_bar
-    m_bar += np.tril((t * result_bar).T, -1)
-    m_bar += np.triu(t_1.T * np.broadcast_to(result_bar, t_3.shape), 0)
+    m_bar += np.tril((triu_m * result_bar).T, -1)
+    m_bar += np.triu(tril_m.T * np.broadcast_to(result_bar, m_product.shape), 0)
     return result, m_bar, a_bar

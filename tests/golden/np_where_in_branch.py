@@ -12,9 +12,9 @@ def in_branch_value_and_grad(a, b, result_bar=1.0):
     """
     # ---- forward sweep ---------------------------------------------------
     if a[0] < 1.0:
-        t = b > a
-        t_4 = np.sqrt(np.where(b > a, b - a, 1.0))
-        b_1 = np.where(t, t_4, a)
+        b_gt_a = b > a
+        sqrt = np.sqrt(np.where(b > a, b - a, 1.0))
+        b_1 = np.where(b_gt_a, sqrt, a)
     else:
         b_1 = b
     result = np.sum(b_1)
@@ -24,11 +24,13 @@ def in_branch_value_and_grad(a, b, result_bar=1.0):
     b_1_bar = np.full_like(b_1, result_bar)
     if a[0] < 1.0:
         # b = np.where(b > a, np.sqrt(np.where(b > a, b - a, 1.0)), a)
-        a_bar += np.where(t, 0.0, b_1_bar)
-        part = np.where(t, b_1_bar, 0.0)
-        t_2_bar = np.where(b > a, np.where(part == 0.0, 0.0, part * (0.5 / t_4)), 0.0)
-        b_bar += t_2_bar
-        a_bar -= t_2_bar
+        a_bar += np.where(b_gt_a, 0.0, b_1_bar)
+        part = np.where(b_gt_a, b_1_bar, 0.0)
+        b_minus_a_bar = np.where(
+            b > a, np.where(part == 0.0, 0.0, part * (0.5 / sqrt)), 0.0
+        )
+        b_bar += b_minus_a_bar
+        a_bar -= b_minus_a_bar
     else:
         # if a[0] < 1.0:
         b_bar += b_1_bar

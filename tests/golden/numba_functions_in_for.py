@@ -15,10 +15,10 @@ def in_for_value_and_grad(v, m, s_bar=1.0):
     s_tape = np.empty(3)
     for i in range(3):
         s_tape[i] = s
-        t = v * i
+        v_i = v * i
         s_1 = 0.0
-        for i_1 in range(t.size):
-            s_1 += 0.5 * m[i_1] * t[i_1] ** 2
+        for i_1 in range(v_i.size):
+            s_1 += 0.5 * m[i_1] * v_i[i_1] ** 2
         s += s_1 + (s * s + 1.0) * 0.1
     value = s
     # ---- backward sweep --------------------------------------------------
@@ -26,15 +26,15 @@ def in_for_value_and_grad(v, m, s_bar=1.0):
     m_bar = np.zeros_like(m)
     for i in range(2, -1, -1):
         s = s_tape[i]
-        t = v * i
+        v_i = v * i
         # return x * x + 1.0
-        t_bar = np.zeros_like(t)
-        for i_1 in range(t.size - 1, -1, -1):
-            t_3 = t[i_1]
+        v_i_bar = np.zeros_like(v_i)
+        for i_1 in range(v_i.size - 1, -1, -1):
+            v_i_i = v_i[i_1]
             # s += 0.5 * m[i] * v[i] ** 2
-            t_bar[i_1] += 2 * t_3 * (0.5 * m[i_1] * s_bar)
-            m_bar[i_1] += 0.5 * t_3**2 * s_bar
+            v_i_bar[i_1] += 2 * v_i_i * (0.5 * m[i_1] * s_bar)
+            m_bar[i_1] += 0.5 * v_i_i**2 * s_bar
         # s += kinetic(v * i, m) + lift(s) * 0.1
-        v_bar += i * t_bar
+        v_bar += i * v_i_bar
         s_bar += 2.0 * s * (0.1 * s_bar)
     return value, v_bar, m_bar

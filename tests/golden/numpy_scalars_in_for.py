@@ -8,19 +8,19 @@ def in_for_value_and_grad(x, y, s_bar=1.0):
 
     outputs:                s  (seed: s_bar)
     differentiated inputs:  x, y
-    recorded:               x_1, t, x_1_1
+    recorded:               x_1, y_to_i, x_1_1
     """
     # ---- forward sweep ---------------------------------------------------
     s = np.float64(0.0)
     x_1 = x
     x_1_tape = np.empty(3)
-    t_tape = np.empty(3)
+    y_to_i_tape = np.empty(3)
     x_1_1_tape = np.empty(3)
     for i in range(3):
         x_1_tape[i] = x_1
-        t = y**i
-        t_tape[i] = t
-        s += x_1 * t
+        y_to_i = y**i
+        y_to_i_tape[i] = y_to_i
+        s += x_1 * y_to_i
         x_1 = np.tanh(s)
         x_1_1_tape[i] = x_1
     # ---- backward sweep --------------------------------------------------
@@ -38,6 +38,6 @@ def in_for_value_and_grad(x, y, s_bar=1.0):
             * y ** (i - (i != 0))
             * (s_1_bar * x_1 if part != 0.0 or s_bar != 0.0 else 0.0)
         )
-        x_bar = s_1_bar * t_tape[i] if part != 0.0 or s_bar != 0.0 else 0.0
+        x_bar = s_1_bar * y_to_i_tape[i] if part != 0.0 or s_bar != 0.0 else 0.0
         s_bar = s_1_bar
     return s, x_bar, y_bar

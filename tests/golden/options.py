@@ -18,18 +18,19 @@ def f_value_and_grad(x, w, result_bar=1.0):
     z_4 = np.maximum(z_3, 0.0)
     z_5 = z_4 * w
     z_6 = np.tanh(z_5)
-    t = np.sum(z_6)
-    z_7 = z_6 / t
+    sum_z = np.sum(z_6)
+    z_7 = z_6 / sum_z
     result = np.sum(z_1 * z_4) + z_7[0]
     # ---- backward sweep --------------------------------------------------
     # return np.sum(a * b) + c[0]
     z_7_bar = np.zeros_like(z_7)
     z_7_bar[0] += result_bar
     # z = z / np.sum(z)
-    t_bar = np.sum(np.where(z_7_bar == 0.0, 0.0, z_7_bar * (-z_7 / t)))
+    sum_z_bar = np.sum(np.where(z_7_bar == 0.0, 0.0, z_7_bar * (-z_7 / sum_z)))
     # z = x * w
     z_5_bar = (1.0 - z_6 * z_6) * (
-        np.where(z_7_bar == 0.0, 0.0, z_7_bar / t) + np.broadcast_to(t_bar, z_6.shape)
+        np.where(z_7_bar == 0.0, 0.0, z_7_bar / sum_z)
+        + np.broadcast_to(sum_z_bar, z_6.shape)
     )
     # z = np.maximum(z, 0.0)
     z_4_bar = z_1 * result_bar + w * z_5_bar

@@ -26,7 +26,7 @@ def in_while_value_and_grad(a, result_bar=1.0):
         # a[2:] -= 0.2 * a[:-2]
         a_bar[:-2] -= 0.2 * a_bar[2:]
         # a[:] = a[::-1] * 1.1 + a
-        t_2_bar = a_bar.copy()
-        a_bar[:] = t_2_bar
-        a_bar[::-1] += 1.1 * t_2_bar
+        a_new_bar = a_bar.copy()
+        a_bar[:] = a_new_bar
+        a_bar[::-1] += 1.1 * a_new_bar
     return result, a_bar

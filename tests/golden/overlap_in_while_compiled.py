@@ -41,15 +41,15 @@ def in_while_value_and_grad(a, result_bar=1.0):
         result += a[i]
         a_bar[i] = result_bar
     # ---- backward sweep --------------------------------------------------
-    t_2_bar = np.empty(a_n0)
+    a_new_bar = np.empty(a_n0)
     for trip in range(trips - 1, -1, -1):
         # a[2:] -= 0.2 * a[:-2]
         for i in range(a_n0 - 2):
             a_bar[i] -= 0.2 * a_bar[i + 2]
         # a[:] = a[::-1] * 1.1 + a
         for i in range(a_n0):
-            t_2_bar[i] = a_bar[i]
-            a_bar[i] = t_2_bar[i]
+            a_new_bar[i] = a_bar[i]
+            a_bar[i] = a_new_bar[i]
         for i in range(a_n0):
-            a_bar[a_n0 - i - 1] += 1.1 * t_2_bar[i]
+            a_bar[a_n0 - i - 1] += 1.1 * a_new_bar[i]
     return result, a_bar

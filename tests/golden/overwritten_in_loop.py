@@ -8,23 +8,23 @@ def f_value_and_grad(x, y, result_bar=1.0):
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  x, y
-    recorded:               x_2, y_2, t_2
+    recorded:               x_2, y_2, tanh_y
     """
     # ---- forward sweep ---------------------------------------------------
     x_1 = x
     y_1 = y
     x_2_tape = np.empty(4)
     y_2_tape = np.empty(4)
-    t_2_tape = np.empty(4)
+    tanh_y_tape = np.empty(4)
     for i in range(4):
         x_2 = np.exp(-x_1)
         x_2_tape[i] = x_2
         y_2 = np.sqrt(y_1 + x_2)
         y_2_tape[i] = y_2
         x_3 = x_2 / y_2
-        t_2 = np.tanh(y_2)
-        t_2_tape[i] = t_2
-        y_1 = t_2 * x_3
+        tanh_y = np.tanh(y_2)
+        tanh_y_tape[i] = tanh_y
+        y_1 = tanh_y * x_3
         x_1 = 1.0 / (x_3 + y_1)
     result = x_1 * y_1
     # ---- backward sweep --------------------------------------------------
@@ -34,19 +34,21 @@ def f_value_and_grad(x, y, result_bar=1.0):
     for i in range(3, -1, -1):
         x_2 = x_2_tape[i]
         y_2 = y_2_tape[i]
-        t_2 = t_2_tape[i]
+        tanh_y = tanh_y_tape[i]
         x_3 = x_2 / y_2
-        y_3 = t_2 * x_3
+        y_3 = tanh_y * x_3
         x_1_1 = 1.0 / (x_3 + y_3)
         # x = 1.0 / (x + y)
-        t_3_bar = x_1_bar * -(x_1_1 * x_1_1) if x_1_bar != 0.0 else 0.0
+        x_plus_y_bar = x_1_bar * -(x_1_1 * x_1_1) if x_1_bar != 0.0 else 0.0
         # y = np.tanh(y) * x
-        y_3_bar = y_1_bar + t_3_bar
+        y_3_bar = y_1_bar + x_plus_y_bar
         # x = x / y
-        x_3_bar = t_3_bar + t_2 * y_3_bar
+        x_3_bar = x_plus_y_bar + tanh_y * y_3_bar
         # y = np.sqrt(y + x)
         y_1_bar = (
-            0.5 / y_2 * ((1.0 - t_2 * t_2) * (x_3 * y_3_bar) - x_3 / y_2 * x_3_bar)
+            0.5
+            / y_2
+            * ((1.0 - tanh_y * tanh_y) * (x_3 * y_3_bar) - x_3 / y_2 * x_3_bar)
         )
         x_1_bar = -(x_2 * (x_3_bar / y_2 + y_1_bar))
     x_bar = x_1_bar

@@ -17,28 +17,32 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
     mid_1 = (0 + mid) // 2
     mid_2 = (mid + 5) // 2
     mid_3 = (mid_2 + 5) // 2
-    t_25 = (
+    a_total_3 = (
         a[0] * a[0]
         + 0.5 * (a[mid_1] * a[mid_1])
         + 0.5
         * (a[mid] * a[mid] + 0.5 * (a[mid_2] * a[mid_2] + 0.5 * (a[mid_3] * a[mid_3])))
     )
-    result = x * (half_1 * half_1) + t_25
+    result = x * (half_1 * half_1) + a_total_3
     # ---- backward sweep --------------------------------------------------
-    t_1 = half_1 * half_1
+    half_squared_1 = half_1 * half_1
     # return pairwise(a, lo, mid) + 0.5 * pairwise(a, mid, hi)
-    t_23_bar = 0.5 * result_bar
-    t_21_bar = 0.5 * t_23_bar
+    a_total_2_bar = 0.5 * result_bar
+    a_total_1_bar = 0.5 * a_total_2_bar
     # return a[lo] * a[lo]
     a_bar = np.zeros_like(a)
-    a_bar[mid_3] += 2.0 * a[mid_3] * (0.5 * t_21_bar)
-    a_bar[mid_2] += 2.0 * a[mid_2] * t_21_bar
-    a_bar[mid] += 2.0 * a[mid] * t_23_bar
-    a_bar[mid_1] += 2.0 * a[mid_1] * t_23_bar
+    a_bar[mid_3] += 2.0 * a[mid_3] * (0.5 * a_total_1_bar)
+    a_bar[mid_2] += 2.0 * a[mid_2] * a_total_1_bar
+    a_bar[mid] += 2.0 * a[mid] * a_total_2_bar
+    a_bar[mid_1] += 2.0 * a[mid_1] * a_total_2_bar
     a_bar[0] += 2.0 * a[0] * result_bar
     # return x * power(x, n - 1)
     half_1_bar = 2.0 * half_1 * (x * result_bar)
     # return half * half
-    t_bar = x * half_1_bar
-    x_bar = t_1 * result_bar + half * half * half_1_bar + 2.0 * half * t_bar
+    half_squared_bar = x * half_1_bar
+    x_bar = (
+        half_squared_1 * result_bar
+        + half * half * half_1_bar
+        + 2.0 * half * half_squared_bar
+    )
     return result, a_bar, x_bar

@@ -18,7 +18,7 @@ def shrink_vjp(x, rate, result_bar):
     """
     # ---- forward sweep ---------------------------------------------------
     if not x < 1.0:
-        t_2 = shrink(x * 0.6, rate + 0.1)
+        t = shrink(x * 0.6, rate + 0.1)
     # ---- backward sweep --------------------------------------------------
     x_bar = 0.0
     rate_bar = 0.0
@@ -27,9 +27,11 @@ def shrink_vjp(x, rate, result_bar):
         x_bar += 2.0 * x * result_bar
     else:
         # return rate * shrink(x * 0.6, rate + 0.1)
-        t_bar, t_1_bar = shrink_vjp(x * 0.6, rate + 0.1, rate * result_bar)
-        x_bar += 0.6 * t_bar
-        rate_bar += t_2 * result_bar + t_1_bar
+        x_scaled_bar, rate_shifted_bar = shrink_vjp(
+            x * 0.6, rate + 0.1, rate * result_bar
+        )
+        x_bar += 0.6 * x_scaled_bar
+        rate_bar += t * result_bar + rate_shifted_bar
     return x_bar, rate_bar
 
 
@@ -44,8 +46,8 @@ def f_value_and_grad(x, rate, result_bar=1.0):
     result = shrink(x, rate) + shrink(2.0 * x, rate)
     # ---- backward sweep --------------------------------------------------
     # return shrink(x, rate) + shrink(2.0 * x, rate)
-    t_1_bar, rate_bar = shrink_vjp(2.0 * x, rate, result_bar)
+    x_scaled_bar, rate_bar = shrink_vjp(2.0 * x, rate, result_bar)
     x_bar_1, rate_bar_2 = shrink_vjp(x, rate, result_bar)
-    x_bar = 2.0 * t_1_bar + x_bar_1
+    x_bar = 2.0 * x_scaled_bar + x_bar_1
     rate_bar_1 = rate_bar + rate_bar_2
     return result, x_bar, rate_bar_1

@@ -35,9 +35,9 @@ def lambda_vjp(v, k, result_1_bar):
         v_bar += result_bar
     else:
         # v if np.sum(v * v) < 1e-2 else 0.7 * shrink(v * k)
-        t_2_bar, k_bar_1 = lambda_vjp(v * k, k, 0.7 * result_bar)
-        v_bar += k * t_2_bar
-        k_bar += k_bar_1 + np.sum(np.where(t_2_bar == 0.0, 0.0, t_2_bar * v))
+        v_k_bar, k_bar_1 = lambda_vjp(v * k, k, 0.7 * result_bar)
+        v_bar += k * v_k_bar
+        k_bar += k_bar_1 + np.sum(np.where(v_k_bar == 0.0, 0.0, v_k_bar * v))
     return v_bar, k_bar
 
 
@@ -53,10 +53,10 @@ def in_branch_value_and_grad(k, a, result_bar=1.0):
         y = lambda_(a, k)
     else:
         y = a
-    t = y * a
-    result = np.sum(t)
+    y_a = y * a
+    result = np.sum(y_a)
     # ---- backward sweep --------------------------------------------------
-    a_bar = y * np.broadcast_to(result_bar, t.shape)
+    a_bar = y * np.broadcast_to(result_bar, y_a.shape)
     k_bar = 0.0
     y_bar = sum_to(a * result_bar, y)
     if k < 1.0:

@@ -47,8 +47,8 @@ def in_while_value_and_grad(a, x, result_1_bar=1.0):
     for trip in range(trips - 1, -1, -1):
         k = trip
         x_1 = x_1_tape[trip]
-        t_1 = 1.0 + a[k]
-        x_2 = x_1 * t_1
+        a_k_shifted = 1.0 + a[k]
+        x_2 = x_1 * a_k_shifted
         x_2_bar = 0.0
         if x_2 > 2.0:
             # return x + k
@@ -60,6 +60,6 @@ def in_while_value_and_grad(a, x, result_1_bar=1.0):
             x_1_bar = 0.0
         # x = x * (1.0 + a[k])
         a_bar[k] += x_1 * x_2_bar
-        x_1_bar += t_1 * x_2_bar
+        x_1_bar += a_k_shifted * x_2_bar
     x_bar = x_1_bar
     return result_1, a_bar, x_bar

@@ -16,31 +16,33 @@ def f_value_and_grad(a, x, result_bar=1.0):
     s = np.sum(a * a)
     a += 0.5
     a_kept_2 = a.copy()
-    t_3 = np.sum(a * a * a)
-    t_6 = a[1:]
-    t_7 = a[:-1]
-    a_kept = t_6.copy()
-    a_kept_1 = t_7.copy()
-    s_1 = np.sum(t_6 * t_7)
-    t_6 += 0.5
-    result = (s + t_3) * x + (s_1 + np.sum(t_7 * t_7 * t_7))
+    sum_a = np.sum(a * a * a)
+    a_part = a[1:]
+    a_part_1 = a[:-1]
+    a_kept = a_part.copy()
+    a_kept_1 = a_part_1.copy()
+    s_1 = np.sum(a_part * a_part_1)
+    a_part += 0.5
+    result = (s + sum_a) * x + (s_1 + np.sum(a_part_1 * a_part_1 * a_part_1))
     # ---- backward sweep --------------------------------------------------
     # a += by
     a_bar = np.zeros_like(a)
-    t_7_bar = a_bar[:-1]
-    t_7_bar += t_7 * t_7 * result_bar + 2.0 * t_7 * (t_7 * result_bar)
-    t_6_bar = a_bar[1:]
+    a_part_1_bar = a_bar[:-1]
+    a_part_1_bar += a_part_1 * a_part_1 * result_bar + 2.0 * a_part_1 * (
+        a_part_1 * result_bar
+    )
+    a_part_bar = a_bar[1:]
     # s = np.sum(p * q)
-    t_6_bar += a_kept_1 * result_bar
-    t_7_bar += a_kept * result_bar
+    a_part_bar += a_kept_1 * result_bar
+    a_part_1_bar += a_kept * result_bar
     # return s + np.sum(q * q * q)
-    t_4_bar = x * result_bar
-    a_bar += a_kept_2 * a_kept_2 * t_4_bar
-    t_1_bar = a_kept_2 * t_4_bar
-    a_bar += a_kept_2 * t_1_bar
-    a_bar += a_kept_2 * t_1_bar
+    total_bar = x * result_bar
+    a_bar += a_kept_2 * a_kept_2 * total_bar
+    a_squared_1_bar = a_kept_2 * total_bar
+    a_bar += a_kept_2 * a_squared_1_bar
+    a_bar += a_kept_2 * a_squared_1_bar
     # s = np.sum(p * q)
-    a_bar += a_kept_3 * t_4_bar
-    a_bar += a_kept_3 * t_4_bar
-    x_bar = (s + t_3) * result_bar
+    a_bar += a_kept_3 * total_bar
+    a_bar += a_kept_3 * total_bar
+    x_bar = (s + sum_a) * result_bar
     return result, a_bar, x_bar

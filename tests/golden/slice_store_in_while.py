@@ -15,7 +15,7 @@ def in_while_value_and_grad(a, b, result_bar=1.0):
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  a, b
-    recorded:               n, a_kept, a_kept_1, t_1_n0, t_2_n0, t_n0
+    recorded:               n, a_kept, a_kept_1, a_new_n0, a_part_1_n0, a_part_n0
     mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
@@ -24,26 +24,32 @@ def in_while_value_and_grad(a, b, result_bar=1.0):
     n_tape = np.empty(64, np.int64)
     a_kept_tape = []
     a_kept_1_tape = []
-    t_1_n0_tape = np.empty(64, np.int64)
-    t_2_n0_tape = np.empty(64, np.int64)
-    t_n0_tape = np.empty(64, np.int64)
+    a_new_n0_tape = np.empty(64, np.int64)
+    a_part_1_n0_tape = np.empty(64, np.int64)
+    a_part_n0_tape = np.empty(64, np.int64)
     while n > 1:
         trips += 1
-        t = a[n - n // 2 : n]
-        t_1 = a[: n // 2]
-        a_kept_tape.append(t.copy())
-        a_kept_1_tape.append(t_1.copy())
-        t_2 = t * t_1
-        a[: n // 2] = t_2
+        a_part = a[n - n // 2 : n]
+        a_part_1 = a[: n // 2]
+        a_kept_tape.append(a_part.copy())
+        a_kept_1_tape.append(a_part_1.copy())
+        a_new = a_part * a_part_1
+        a[: n // 2] = a_new
         if trips > n_tape.shape[0]:
             n_tape = np.concatenate((n_tape, np.empty_like(n_tape)))
-            t_1_n0_tape = np.concatenate((t_1_n0_tape, np.empty_like(t_1_n0_tape)))
-            t_2_n0_tape = np.concatenate((t_2_n0_tape, np.empty_like(t_2_n0_tape)))
-            t_n0_tape = np.concatenate((t_n0_tape, np.empty_like(t_n0_tape)))
+            a_new_n0_tape = np.concatenate(
+                (a_new_n0_tape, np.empty_like(a_new_n0_tape))
+            )
+            a_part_1_n0_tape = np.concatenate(
+                (a_part_1_n0_tape, np.empty_like(a_part_1_n0_tape))
+            )
+            a_part_n0_tape = np.concatenate(
+                (a_part_n0_tape, np.empty_like(a_part_n0_tape))
+            )
         n_tape[trips - 1] = n
-        t_2_n0_tape[trips - 1] = t_2.shape[0]
-        t_1_n0_tape[trips - 1] = t_1.shape[0]
-        t_n0_tape[trips - 1] = t.shape[0]
+        a_new_n0_tape[trips - 1] = a_new.shape[0]
+        a_part_1_n0_tape[trips - 1] = a_part_1.shape[0]
+        a_part_n0_tape[trips - 1] = a_part.shape[0]
         n = (n + 1) // 2
     result = a[0] * b[0]
     # ---- backward sweep --------------------------------------------------
@@ -56,9 +62,9 @@ def in_while_value_and_grad(a, b, result_bar=1.0):
         n = n_tape[trip]
         a_kept = a_kept_tape.pop()
         a_kept_1 = a_kept_1_tape.pop()
-        t_n0 = t_n0_tape[trip]
+        a_part_n0 = a_part_n0_tape[trip]
         # a[: n // 2] = a[n - n // 2 : n] * a[: n // 2]
-        t_2_bar_1 = sum_to(a_bar[: n // 2].copy(), np.empty(t_2_n0_tape[trip]))
-        a_bar[: n // 2] = sum_to(a_kept * t_2_bar_1, np.empty(t_1_n0_tape[trip]))
-        a_bar[n - n // 2 : n] += sum_to(a_kept_1 * t_2_bar_1, np.empty(t_n0))
+        a_new_bar_1 = sum_to(a_bar[: n // 2].copy(), np.empty(a_new_n0_tape[trip]))
+        a_bar[: n // 2] = sum_to(a_kept * a_new_bar_1, np.empty(a_part_1_n0_tape[trip]))
+        a_bar[n - n // 2 : n] += sum_to(a_kept_1 * a_new_bar_1, np.empty(a_part_n0))
     return result, a_bar, b_bar

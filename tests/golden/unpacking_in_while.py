@@ -8,7 +8,7 @@ def in_while_value_and_grad(x, y, a, result_bar=1.0):
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  x, y, a
-    recorded:               x_1, y_1, t_1
+    recorded:               x_1, y_1, a_at_0
     mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
@@ -18,20 +18,20 @@ def in_while_value_and_grad(x, y, a, result_bar=1.0):
     trips = 0
     x_1_tape = np.empty(64)
     y_1_tape = np.empty(64)
-    t_1_tape = np.empty(64)
+    a_at_0_tape = np.empty(64)
     while n < 3:
         trips += 1
-        t_1 = a[0]
+        a_at_0 = a[0]
         if trips > x_1_tape.shape[0]:
             x_1_tape = np.concatenate((x_1_tape, np.empty_like(x_1_tape)))
             y_1_tape = np.concatenate((y_1_tape, np.empty_like(y_1_tape)))
-            t_1_tape = np.concatenate((t_1_tape, np.empty_like(t_1_tape)))
+            a_at_0_tape = np.concatenate((a_at_0_tape, np.empty_like(a_at_0_tape)))
         x_1_tape[trips - 1] = x_1
         y_1_tape[trips - 1] = y_1
-        t_1_tape[trips - 1] = t_1
+        a_at_0_tape[trips - 1] = a_at_0
         x_2 = a[1]
         a[0] = a[2]
-        a[2] = t_1 * x_1
+        a[2] = a_at_0 * x_1
         x_1 = x_2
         n += 1
         y_1 *= x_2
@@ -47,14 +47,14 @@ def in_while_value_and_grad(x, y, a, result_bar=1.0):
     for trip in range(trips - 1, -1, -1):
         x_2 = a[1]
         # a[0], a[2], x = a[2], a[0] * x, a[1]
-        t_2_bar = a_bar[2]
+        a_new_1_bar = a_bar[2]
         a_bar[2] = 0.0
-        t_bar = a_bar[0]
+        a_new_bar = a_bar[0]
         a_bar[0] = 0.0
         a_bar[1] += y_1_tape[trip] * y_1_bar + x_1_bar
-        a_bar[0] += x_1_tape[trip] * t_2_bar
-        a_bar[2] += t_bar
-        x_1_bar = t_1_tape[trip] * t_2_bar
+        a_bar[0] += x_1_tape[trip] * a_new_1_bar
+        a_bar[2] += a_new_bar
+        x_1_bar = a_at_0_tape[trip] * a_new_1_bar
         y_1_bar = x_2 * y_1_bar
     x_bar = x_1_bar
     y_bar = y_1_bar

@@ -15,6 +15,6 @@ def f_value_and_grad(x, coefficients_0, coefficients_1, coefficients_2, s_3_bar=
     s_3 = s_2 * x + coefficients_0
     # ---- backward sweep --------------------------------------------------
     # s = s * x + c
-    t_1_bar = x * s_3_bar
-    x_bar = s_2 * s_3_bar + s_1 * t_1_bar + s * (x * t_1_bar)
+    s_x_1_bar = x * s_3_bar
+    x_bar = s_2 * s_3_bar + s_1 * s_x_1_bar + s * (x * s_x_1_bar)
     return s_3, x_bar

@@ -8,34 +8,34 @@ def in_for_value_and_grad(a, result_bar=1.0):
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  a
-    recorded:               t, t_3, t_4
+    recorded:               v_at_0, v_at_2, v_at_1
     mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
-    t_tape = np.empty(2)
-    t_3_tape = np.empty(2)
-    t_4_tape = np.empty(2)
+    v_at_0_tape = np.empty(2)
+    v_at_2_tape = np.empty(2)
+    v_at_1_tape = np.empty(2)
     for i in range(2):
         v = a[i : i + 3]
-        t = v[0]
-        t_tape[i] = t
-        v += t * a[4]
-        t_3 = v[2]
-        t_3_tape[i] = t_3
-        t_4 = v[1]
-        t_4_tape[i] = t_4
-        v[1] = t_4 * t_3
+        v_at_0 = v[0]
+        v_at_0_tape[i] = v_at_0
+        v += v_at_0 * a[4]
+        v_at_2 = v[2]
+        v_at_2_tape[i] = v_at_2
+        v_at_1 = v[1]
+        v_at_1_tape[i] = v_at_1
+        v[1] = v_at_1 * v_at_2
     result = np.sum(a)
     # ---- backward sweep --------------------------------------------------
     a_bar = np.full_like(a, result_bar)
     for i in range(1, -1, -1):
         # v[1] *= v[2]
         v_bar = a_bar[i : i + 3]
-        t_5_bar = v_bar[1]
-        v_bar[1] = t_3_tape[i] * t_5_bar
-        v_bar[2] += t_4_tape[i] * t_5_bar
+        v_new_bar = v_bar[1]
+        v_bar[1] = v_at_2_tape[i] * v_new_bar
+        v_bar[2] += v_at_1_tape[i] * v_new_bar
         # v += v[0] * a[4]
-        t_2_bar = np.sum(v_bar)
-        a_bar[4] += t_tape[i] * t_2_bar
-        v_bar[0] += a[4] * t_2_bar
+        v_add_bar = np.sum(v_bar)
+        a_bar[4] += v_at_0_tape[i] * v_add_bar
+        v_bar[0] += a[4] * v_add_bar
     return result, a_bar

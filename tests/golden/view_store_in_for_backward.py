@@ -3,23 +3,23 @@
 import numpy as np
 
 
-def in_for_pullback(a, t_3_tape, t_4_tape, t_tape, result_bar):
+def in_for_pullback(a, v_at_0_tape, v_at_1_tape, v_at_2_tape, result_bar):
     """Cotangents of the inputs of in_for.
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  a
-    recorded:               t, t_3, t_4
+    recorded:               v_at_0, v_at_2, v_at_1
     mutated:                a  (cotangents belong to the values on entry)
     """
     a_bar = np.full_like(a, result_bar)
     for i in range(1, -1, -1):
         # v[1] *= v[2]
         v_bar = a_bar[i : i + 3]
-        t_5_bar = v_bar[1]
-        v_bar[1] = t_3_tape[i] * t_5_bar
-        v_bar[2] += t_4_tape[i] * t_5_bar
+        v_new_bar = v_bar[1]
+        v_bar[1] = v_at_2_tape[i] * v_new_bar
+        v_bar[2] += v_at_1_tape[i] * v_new_bar
         # v += v[0] * a[4]
-        t_2_bar = np.sum(v_bar)
-        a_bar[4] += t_tape[i] * t_2_bar
-        v_bar[0] += a[4] * t_2_bar
+        v_add_bar = np.sum(v_bar)
+        a_bar[4] += v_at_0_tape[i] * v_add_bar
+        v_bar[0] += a[4] * v_add_bar
     return a_bar

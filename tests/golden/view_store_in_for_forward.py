@@ -8,21 +8,21 @@ def in_for_record(a):
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  a
-    recorded:               t, t_3, t_4
+    recorded:               v_at_0, v_at_2, v_at_1
     mutated:                a  (cotangents belong to the values on entry)
     """
-    t_tape = np.empty(2)
-    t_3_tape = np.empty(2)
-    t_4_tape = np.empty(2)
+    v_at_0_tape = np.empty(2)
+    v_at_2_tape = np.empty(2)
+    v_at_1_tape = np.empty(2)
     for i in range(2):
         v = a[i : i + 3]
-        t = v[0]
-        t_tape[i] = t
-        v += t * a[4]
-        t_3 = v[2]
-        t_3_tape[i] = t_3
-        t_4 = v[1]
-        t_4_tape[i] = t_4
-        v[1] = t_4 * t_3
+        v_at_0 = v[0]
+        v_at_0_tape[i] = v_at_0
+        v += v_at_0 * a[4]
+        v_at_2 = v[2]
+        v_at_2_tape[i] = v_at_2
+        v_at_1 = v[1]
+        v_at_1_tape[i] = v_at_1
+        v[1] = v_at_1 * v_at_2
     result = np.sum(a)
-    return result, a.copy(), t_3_tape, t_4_tape, t_tape
+    return result, a.copy(), v_at_0_tape, v_at_1_tape, v_at_2_tape

@@ -15,15 +15,15 @@ def in_branch_value_and_grad(a, b, s_2_bar=1.0):
     s_1_tape = np.empty(64)
     top = 0
     if s > 0.0:
-        t = b[1:]
+        b_part = b[1:]
         s_2 = s
-        for k in range(min(a.shape[0], t.shape[0])):
+        for k in range(min(a.shape[0], b_part.shape[0])):
             top += 1
             if top > s_1_tape.shape[0]:
                 s_1_tape = np.concatenate((s_1_tape, np.empty_like(s_1_tape)))
             s_1_tape[top - 1] = s_2
             x = a[k]
-            y = t[k]
+            y = b_part[k]
             s_2 = s_2 * y + k * x
     else:
         s_2 = s
@@ -32,17 +32,17 @@ def in_branch_value_and_grad(a, b, s_2_bar=1.0):
     s_bar = 0.0
     a_bar = np.zeros_like(a)
     if s > 0.0:
-        t = b[1:]
+        b_part = b[1:]
         # if s > 0.0:
-        t_bar = b_bar[1:]
+        b_part_bar = b_bar[1:]
         s_1_bar = s_2_bar
         # for (i, x), y in zip(enumerate(a), b[1:]):
-        for k in range(min(a.shape[0], t.shape[0]) - 1, -1, -1):
+        for k in range(min(a.shape[0], b_part.shape[0]) - 1, -1, -1):
             s_1 = s_1_tape[top - 1]
             top -= 1
-            y = t[k]
+            y = b_part[k]
             # s = s * y + i * x
-            t_bar[k] += s_1 * s_1_bar
+            b_part_bar[k] += s_1 * s_1_bar
             a_bar[k] += k * s_1_bar
             s_1_bar = y * s_1_bar
         s_bar += s_1_bar

@@ -11,5 +11,6 @@
 * `warnings` - warnings that a program makes errors of
 * `generators` - generators of the user's own functions
 * `emit` - constant folding and emission of calls
+* `temporary_names` - names of intermediate results
 * `finalize` - from open blocks to the finished program: phi resolution, final names
 """

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tapegen.errors import Span
+from tapegen.frontend.lowering.temporary_names import TemporaryNames
 from tapegen.frontend.values.context import Builder, Context, OpenIf, OpenLatch, OpenLoop
 from tapegen.ir import builders, intrinsics, traversal
-from tapegen.ir.names import NameSupply
+from tapegen.ir.names import TEMPORARY, NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Comment, Const, Expr, For, If, Load, Stmt, Tuple, Var, While
 from tapegen.ir.types import BOOL, is_floating
 
@@ -43,8 +44,10 @@ def finish(
     final: dict[Var, Var] = {}
     for var in params:
         _name(var, supply, final)
+    titles = cx.symbols.titles
+    temporaries = None if cx.rules else TemporaryNames(closed, titles)  # operands of rules have names of their own
     for var in _defined(closed):
-        _name(var, supply, final, cx.symbols.titles.get(var))
+        _name(var, supply, final, titles.get(var), temporaries)
     return Finished(traversal.rename_block(closed, final), final)
 
 
@@ -286,7 +289,15 @@ def _defined(body: Block) -> Iterator[Var]:
         yield from stmt.targets
 
 
-def _name(var: Var, supply: NameSupply, final: dict[Var, Var], title: str | None = None) -> None:
+def _name(
+    var: Var,
+    supply: NameSupply,
+    final: dict[Var, Var],
+    title: str | None = None,
+    temporaries: TemporaryNames | None = None,
+) -> None:
     base, mark, _ = var.name.partition("#")
     if mark and var not in final:
-        final[var] = Var(supply.fresh(title or base), var.type)
+        base = title or base
+        described = temporaries.of(var) if temporaries is not None and base == TEMPORARY else None
+        final[var] = Var(supply.fresh(base) if described is None else supply.fresh_temporary(described), var.type)
