@@ -242,6 +242,11 @@ def _may_copy(call: Call) -> bool:
     return not (contiguous and plain)
 
 
+def depends_on_layout(func: Callable[..., Any]) -> bool:
+    """Whether a function returns a view or a copy, as the layout of its argument in memory requires."""
+    return is_one_of(func, _MAYBE_COPIES)
+
+
 def is_one_of(func: Callable[..., Any], group: Container[Any]) -> bool:
     """Membership test that accepts unhashable callables."""
     try:

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.analysis.memory_access import viewed
+from tapegen.analysis.memory_access import depends_on_layout, viewed
 from tapegen.errors import TapegenError
 from tapegen.ir import builders, intrinsics, traversal
 from tapegen.ir.names import BACKWARD, FORWARD, NameSupply
@@ -141,6 +141,7 @@ class _StateFinder:
         self._refuse_aliases(memory, assigned)
         state.values += [var for var in memory if var not in assigned]
         state.copied = set(memory)
+        self._refuse_layouts(state, plain)
         indexed = {var for stmt in state.views for var in traversal.free_vars(stmt.value)} - set(views)
         later = self._later()
         changed = traversal.assigned_in(*later, *backward)
@@ -220,6 +221,15 @@ class _StateFinder:
         for var in memory:
             if isinstance(var.type, ListOf):
                 raise Refused(f"the list '{var.name}' changes in it")
+
+    @staticmethod
+    def _refuse_layouts(state: State, plain: Block) -> None:
+        """A copy in C order has other views than an array of columns."""
+        called = frozenset().union(*map(traversal.calls, (*plain, *state.views)))
+        for var in sorted(state.copied, key=lambda var: var.name):
+            in_rows = isinstance(var.type, Array) and (var.type.rank < 2 or var.type.layout == "C")
+            if not in_rows and any(map(depends_on_layout, called)):
+                raise Refused(f"the layout of '{var.name}' decides what is a view of it")
 
     def _are_permuted(self, names: list[Var]) -> bool:
         """Whether variables hold different arrays before the loop, and each iteration permutes them."""
