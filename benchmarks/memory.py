@@ -105,7 +105,7 @@ ROWS: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]], int,
     "burgers, 1e4 cells": (burgers, lambda n: (_state(10_000), 0.2, n), 10**4, 100e6),
     "burgers, 1e4 cells, long": (burgers, lambda n: (_state(10_000), 0.2, n), 10**5, 500e6),
     "scalar while": (iterate, lambda n: (0.5, n), 10**7, 20e6),
-    "n-body": (bodies, lambda n: (_random(8, 3), _random(8, 3), np.ones(8), n), 10**5, 50e6),
+    "n-body": (bodies, lambda n: (_random(8, 3), _random(8, 3), np.ones(8), n), 10**5, 5e6),
     "lstm": (lstm, lambda n: (0.3 * _random(64, 32), np.zeros(64), _random(100, 16), n), 10**5, 20e6),
     "gmm": (mixture, lambda n: (_random(20, 10), _random(n, 10)), 10**5, 5e6),
 }

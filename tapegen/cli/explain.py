@@ -42,6 +42,9 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
         help="the size of every axis, for bytes (default: 100); x=4000,3 for those of one argument; may be repeated",
     )
     parser.add_argument(
+        "--memory", help='what a gradient may record ("200MB"): which loops are checkpointed, and at what cost'
+    )
+    parser.add_argument(
         "--html", metavar="FILE", help="write a page: bars of what is recorded, and both sweeps side by side"
     )
     parser.set_defaults(run=run)
@@ -50,6 +53,8 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the report, or write the page."""
     function = load_function(options.target, options.wrt)
+    if options.memory is not None:
+        function = function.with_options(memory=options.memory)
     names = function._specializer.free_names()
     signature = signature_of(options.args, sizes=read_sizes(options.size, names, 100))
     check_arguments(function, signature)

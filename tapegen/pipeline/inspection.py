@@ -131,6 +131,8 @@ class Report:
         Arrays of the caller that the split form copies, because its pullback reads them later.
     loops : tuple of Loop
         Under `parallel=True`, the outermost loops of the compiled gradient; where one runs in order, those in it too.
+    memory : tuple of str
+        What a budget of memory means for these arguments: which loops are checkpointed, and at what cost.
     """
 
     function: str
@@ -140,6 +142,7 @@ class Report:
     values: tuple[Kept, ...] = ()
     copies: tuple[Kept, ...] = ()
     loops: tuple[Loop, ...] = ()
+    memory: tuple[str, ...] = ()
 
     @property
     def recorded(self) -> tuple[Kept, ...]:
@@ -167,6 +170,7 @@ class Report:
             ("recorded", recorded),
             (_WAYS["live"], ", ".join(live)),
         ]
+        found += [("memory" if k == 0 else "", line) for k, line in enumerate(self.memory)]
         return [(label, names) for label, names in found if names]
 
     def __str__(self) -> str:
@@ -209,6 +213,10 @@ class Inspection:
         Values of the primal's parameters, from whose shapes the recorded bytes are computed.
     functions : sequence of function, optional
         The user's functions that the primal was lowered from.
+    memory : sequence of str
+        What a budget of memory means for these values.
+    intervals : sequence of int
+        The lengths of the segments of checkpointed loops.
 
     Attributes
     ----------
@@ -235,17 +243,21 @@ class Inspection:
         stages: Stages,
         leaves: Sequence[Any] | None = None,
         functions: Sequence[FunctionType] = (),
+        memory: Sequence[str] = (),
+        intervals: Sequence[int] = (),
     ) -> None:
         self._functions = functions
         self._texts = texts
         self._programs = stages
         self._sizes = _Sizes(stages, leaves)
+        self._sizes.values |= {cut.interval.name: size for cut, size in zip(stages.cuts, intervals, strict=False)}
+        self._memory = tuple(memory)
 
     @cached_property
     def report(self) -> Report:
         report = _reported(self._programs, self._sizes)
         loops = [_loop(verdict) for verdict in self._texts.verdicts(self._programs.joint)]
-        return replace(report, loops=tuple(dict.fromkeys(loops)))
+        return replace(report, loops=tuple(dict.fromkeys(loops)), memory=self._memory)
 
     @cached_property
     def primal(self) -> str:

@@ -50,13 +50,21 @@ _SHARING_EFFORT: Any = 10_000  # to decide whether two arrays share an element (
 
 def inspected(program: Program, leaves: Sequence[Any] | None = None) -> Inspection:
     """The interface of generated programs, with the values of the parameters if there are any."""
-    try:
-        stages = program.stages(scalar=True)
-    except BadArgument:
-        stages = program.stages(scalar=False)
     from tapegen.pipeline.inspection import Inspection
+    from tapegen.runtime.checkpointed_calls import JOINT, RECORD, planned
 
-    return Inspection(program, stages, leaves, program.lowered.sources)
+    try:
+        stages, form = program.stages(scalar=True), JOINT
+    except BadArgument:
+        stages, form = program.stages(scalar=False), RECORD
+    found = None if leaves is None else planned(program, form, leaves)
+    if found is None:
+        return Inspection(program, stages, leaves, program.lowered.sources)
+    attempt, lines = found
+    if attempt is not None:
+        program, stages = attempt.program, attempt.program.stages(scalar=form == JOINT)
+    intervals = () if attempt is None else attempt.intervals
+    return Inspection(program, stages, leaves, program.lowered.sources, lines, intervals)
 
 
 class Specializer(Owner, Protocol):

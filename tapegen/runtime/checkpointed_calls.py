@@ -11,9 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tapegen.backend.numba import memory_limit
 from tapegen.errors import Span, TapeMemoryError
+from tapegen.ir import traversal
+from tapegen.ir.nodes import Block, For, Slice, Stmt, While
 from tapegen.pipeline.derivation import Stages
 from tapegen.pipeline.program import Form, Program
+from tapegen.transform.recording import cost_model
 from tapegen.transform.recording.checkpoints import Refused
 from tapegen.transform.recording.tape_sizes import LoopTapes, evaluated
 
@@ -25,6 +29,11 @@ UNKNOWN = (4096, 1024, 256, 64, 16, 4, 1)
 
 _LIST_ITEM = 40
 """Bytes of a scalar in a list, in generated Python."""
+
+
+JOINT: Form = "joint"
+RECORD: Form = "record"
+"""The programs that record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +161,62 @@ class Planner:
         interval = min(interval, max(share // 2 // each, int(best), 1))
         needed = interval * each + -(-count // interval) * state
         return interval if needed <= share else 0
+
+
+def planned(program: Program, form: Form, leaves: Sequence[Any]) -> tuple[Attempt | None, list[str]] | None:
+    """What runs for these arguments, in words, and with which checkpoints; None where memory is of no concern."""
+    budget = memory_limit.limit_of(program.options.budget)
+    predicted = program.recorded_bytes(form)(*leaves)
+    is_given = program.options.memory is not None
+    if predicted <= budget and form not in program.outgrown:
+        return (None, [f"records {predicted:,} of {budget:,} bytes, without checkpoints"]) if is_given else None
+    planner = Planner(program, form, leaves, budget)
+    attempt = next(planner.attempts(), None)
+    if attempt is None:
+        name = program.lowered.function.name
+        return None, [too_small(planner, name, program.lowered.function.origin, predicted).reason]
+    stages = attempt.program.stages(scalar=form == JOINT)
+    loops = {loop.position: loop for loop in _flat(program.stages(scalar=form == JOINT).loops())}
+    lines = [f"would record {predicted:,} bytes, and may take {budget:,}"] if predicted > budget else []
+    for cut, interval, position in zip(stages.cuts, attempt.intervals, attempt.program.checkpointed, strict=True):
+        loop = loops[position]
+        place = "a loop" if loop.loop.origin is None else f"the loop of line {loop.loop.origin.line}"
+        each, count = planner.bytes_of(loop.each), planner.bytes_of(loop.count)
+        state = planner.bytes_of(stages.checkpoint_bytes(cut))
+        records = "records" if each is None else f"records {each:,} bytes"
+        held = "" if state is None else f" of {state:,} bytes"
+        number = "checkpoints" if count is None else f"{-(-count // interval):,} checkpoints"
+        lines.append(f"{place} {records} in each iteration: {number}{held}, one every {interval:,} iterations")
+        lines.append(f"that takes about {_slowdown(stages, cut.loop):.1f} times as long as recording")
+    return attempt, lines
+
+
+def _flat(loops: Sequence[LoopTapes]) -> Iterator[LoopTapes]:
+    for loop in loops:
+        yield loop
+        yield from _flat(loop.inner)
+
+
+def _slowdown(stages: Stages, loop: For | While) -> float:
+    """The time of a gradient with a loop that runs once more, by the cost model: in units of that without."""
+    undone = next(stmt for stmt in traversal.statements(stages.sweeps.backward) if _reverses(stages, stmt, loop))
+    forward, backward = _work(loop.body), _work(undone.blocks[0])
+    return 1.0 + forward / max(forward + backward, 1)
+
+
+def _reverses(stages: Stages, stmt: Stmt, loop: For | While) -> bool:
+    scopes = stages.sweeps.scopes_of.get(stmt)
+    return isinstance(stmt, For) and scopes is not None and scopes[0].header is loop
+
+
+def _work(block: Block) -> int:
+    """The work of an iteration, inner loops weighed by the trip count that the cost model assumes."""
+    total = 0
+    for stmt in block:
+        times = cost_model.TRIPS if isinstance(stmt, (For, While)) else 1
+        total += sum(cost_model.work(part) for part in stmt.headers if not isinstance(part, Slice))
+        total += sum(times * _work(inner) for inner in stmt.blocks)
+    return total
 
 
 def loop_places(loops: Sequence[LoopTapes]) -> dict[int, Span | None]:

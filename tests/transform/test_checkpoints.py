@@ -357,3 +357,32 @@ def test_loops_do_not_change_without_checkpoints() -> None:
     assert eval(loop.each, {"max": max}, names) == 2 * 8 * 3
     again = compile.derive_reverse(program.lowered.function, program.wrt_vars(), (True,), program.user_names)
     assert not again.cuts
+
+
+def test_report_says_what_is_checkpointed() -> None:
+    derived = tg.differentiable(burgers, backend="python", memory="100kB")
+    few, many = (derived.inspect(np.ones(50), 0.1, n) for n in (10, 1000))
+    assert few.report.memory == ("records 7,680 of 100,000 bytes, without checkpoints",)
+    predicted, loop, time = many.report.memory
+    assert predicted == "would record 768,000 bytes, and may take 100,000"
+    assert "records 768 bytes in each iteration" in loop
+    assert "checkpoints of 592 bytes, one every" in loop
+    assert time.startswith("that takes about 1.")
+    assert "u_checkpoints.append(u.copy())" in many.joint
+    assert "checkpoints" not in few.joint
+    assert many.report.recorded_bytes is not None
+    assert many.report.recorded_bytes < 100_000
+    assert "memory" in str(many.report)
+    assert "memory" not in str(tg.differentiable(burgers, backend="python").inspect(np.ones(50), 0.1, 10).report)
+
+
+def test_second_derivatives_record() -> None:
+    def f(x: Any, n: int) -> Any:
+        s = x * 1.0
+        for _ in range(n):
+            s = s * np.sin(s)
+        return np.sum(s)
+
+    x = np.array([0.3, 0.5])
+    expected = tg.hessian(f, backend="python")(x, 60)
+    np.testing.assert_array_equal(tg.hessian(f, backend="python", memory=500)(x, 60), expected)
