@@ -21,13 +21,14 @@ import numpy as np
 
 import tapegen as tg
 from tapegen.export.module import Wanted, module_text
+from tests.chunk_orders import checked_chunks
 from tests.grown.loop_texts import uncompiled
 from tests.grown.program import load, unload
 from tests.grown.reference import Reference, copied, real_leaves, rebuilt, slope, twin
 from tests.grown.rounding import moved, rounding_decides
 from tests.grown.values import children, is_number, is_real, leaves
 
-STAGES = tuple("primal reverse forward complex jacobian tape second written loops compiled cache".split())
+STAGES = tuple("primal reverse forward complex jacobian tape second written loops chunks compiled cache".split())
 PYTHON = STAGES[:8]
 CHEAP = STAGES[:3]
 SECONDS = 30
@@ -168,6 +169,7 @@ class Checks:
         self.tolerance = 2e-3 if reference.narrow else 2e-5
         rng = np.random.default_rng(5)
         self.tangents = [np.round(rng.uniform(-1.5, 1.5, np.shape(leaf)), 2) for leaf in real_leaves(self.args)]
+        self.parallel = False
         self.function = self.made("python")
         self.gradient: list[np.ndarray] | None = None
         self.has_joins = joins(reference.loaded.text)
@@ -175,7 +177,7 @@ class Checks:
     def made(self, backend: str, function: Any = None) -> Any:
         """The differentiable function."""
         chosen = function or self.reference.loaded.function
-        return tg.differentiable(chosen, wrt=self.reference.wrt, backend=backend, cache=False)
+        return tg.differentiable(chosen, wrt=self.reference.wrt, backend=backend, cache=False, parallel=self.parallel)
 
     # ---- the stages --------------------------------------------------------------------------------------------------
 
@@ -352,6 +354,15 @@ class Checks:
         """The text for compiled code, as CPython runs it."""
         with uncompiled():
             self.compiled()
+
+    def chunks(self) -> None:
+        """The same with loops in chunks, which run in several orders and must share nothing."""
+        self.parallel = True
+        try:
+            with checked_chunks():
+                self.compiled()
+        finally:
+            self.parallel = False
 
     def compiled(self) -> None:
         """Compiled code: value, arguments afterwards, gradient, direction."""

@@ -244,6 +244,78 @@ def test_functions_run_in_chunks(function: Any) -> None:
     assert_same(other, gradient, "gradient", 1e-12)
 
 
+def layer(x: np.ndarray) -> np.ndarray:
+    return np.sin(np.outer(x, x)) @ x
+
+
+def kepler(e: float, m: float) -> float:
+    u, step = m, 1.0
+    while abs(step) > 1e-12:
+        step = (u - e * np.sin(u) - m) / (1.0 - e * np.cos(u))
+        u = u - step
+    return u
+
+
+def recurrent(w: np.ndarray, x: np.ndarray) -> float:
+    h = np.zeros(w.shape[0])
+    for t in range(x.shape[0]):
+        h = np.tanh(w @ h + x[t])
+    return np.sum(h)
+
+
+def overwritten(x: np.ndarray, m: np.ndarray) -> float:
+    total = 0.0
+    terms, centred = np.empty(m.shape[0]), np.empty(m.shape[1])
+    for p in prange(x.shape[0]):
+        for k in range(m.shape[0]):
+            for i in range(m.shape[1]):
+                centred[i] = x[p, i] - m[k, i]
+            square = 0.0
+            for i in range(m.shape[1]):
+                row = 0.5 * centred[i]
+                for j in range(i):
+                    row += m[k, j] * centred[j]
+                square += row * row
+            terms[k] = np.exp(-square)
+        mass = 0.0
+        for k in range(m.shape[0]):
+            mass += terms[k]
+        total += np.log(mass)
+    return total
+
+
+MADE = {
+    "jacobian, forward": (
+        lambda **options: tg.jacobian(lambda x: np.sin(x) * x[0], mode="forward", **options),
+        (R.normal(size=34),),
+    ),
+    "jacobian, reverse": (lambda **options: tg.jacobian(layer, mode="reverse", **options), (X,)),
+    "hessian": (lambda **options: tg.hessian(lambda x: np.sum(x[1:] * x[:-1] ** 2), **options), (R.normal(size=34),)),
+    "batch with while": (
+        lambda **options: tg.batch(kepler, wrt=("e", "m"), **options).value_and_grad,
+        (np.abs(X) / 4, Y),
+    ),
+    "batch of arrays": (
+        lambda **options: tg.batch(recurrent, wrt=(0, 1), **options).value_and_grad,
+        (R.normal(size=(4, 3, 3)), R.normal(size=(4, 2, 3))),
+    ),
+    "cotangents that are zero between iterations": (
+        lambda **options: tg.value_and_grad(overwritten, (0, 1), **options),
+        (R.normal(size=(5, 3)), R.normal(size=(2, 3))),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(MADE))
+def test_outermost_loops_run_in_chunks(name: str) -> None:
+    make, args = MADE[name]
+    with checked_chunks() as ran:
+        found = make(parallel=True, cache=False)(*args)
+    assert len(ran) <= 3  # the loop over directions or instances itself, and none in it
+    assert max(ran) > 1
+    assert_same(found, make(backend="python")(*args), "result", 1e-11)
+
+
 def test_the_first_iteration_that_fails_raises() -> None:
     def roots(x: np.ndarray) -> float:
         s = 0.0

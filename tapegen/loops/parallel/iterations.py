@@ -41,8 +41,9 @@ from tapegen.loops.analysis.dependence import alias_sets
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.liveness import Surroundings, exposed_reads, is_only_name, read_after
 from tapegen.loops.analysis.rounding_sensitive import deciding
+from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
 from tapegen.loops.parallel.disjoint import Iterations, Place
-from tapegen.loops.parallel.scratch import is_scratch
+from tapegen.loops.parallel.scratch import own_array
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,13 @@ class Shared:
         Scalars that they add to.
     totals : tuple of Var
         Arrays that they add to, anywhere.
-    scratch : tuple of Var
-        Arrays from before the loop that each iteration overwrites before it reads them, and nothing reads afterwards.
+    scratch : tuple of (Var, callable)
+        Arrays from before the loop of which each chunk has its own, and how it makes that: see `scratch.own_array`.
     """
 
     sums: tuple[Var, ...] = ()
     totals: tuple[Var, ...] = ()
-    scratch: tuple[Var, ...] = ()
+    scratch: tuple[tuple[Var, Any], ...] = ()
 
 
 class Dependent(Exception):
@@ -141,8 +142,8 @@ class _Iterations:
                 if self.memory.group(array) in self.deciding:
                     raise Dependent(f"a decision depends on the rounding of what it adds to '{array.name}'")
                 totals.append(array)
-            elif is_scratch(self.function, self.loop, self.around, array):
-                scratch.append(array)
+            elif (make := self._own(array)) is not None:
+                scratch.append((array, make))
             else:
                 raise Dependent(f"an iteration may access elements of '{array.name}' that another one writes")
         return Shared(sums, tuple(totals), tuple(scratch))
@@ -252,9 +253,17 @@ class _Iterations:
                 return True
         return False
 
+    def _own(self, array: Var) -> Any:
+        return own_array(self.function, self.loop, self.around, self.within, array)
+
+    @functools.cached_property
+    def within(self) -> SymbolicBounds:
+        """The facts in any iteration."""
+        return self.facts.body(self.loop).facts
+
     def _never_meet(self, found: Sequence[_Access], stored: Set[Var]) -> bool:
         """Whether no iteration accesses an element that another one writes, by what is known of integers."""
-        return Iterations(self.loop, self.facts.body(self.loop).facts, stored).never_meet(found)
+        return Iterations(self.loop, self.within, stored).never_meet(found)
 
     def _form(self, item: Any) -> Affine[Expr] | None:
         """An index that differs between iterations and is the same within one, in terms of the counter."""

@@ -285,9 +285,9 @@ class _Call:
         body = traversal.map_block(loop.body, self._with_parts)
         inner: list[Stmt] = [Assign((trips,), trips_of(loop), self.origin)]
         inner += [Assign((var,), _zero(var), self.origin) for var in self.shared.sums]
-        new = {var: Var(self.names.fresh(var.name), var.type) for var in self.shared.scratch}
-        for var, own in new.items():
-            inner.append(Assign((own,), _new(np.empty, _sizes(var), own.type), self.origin))
+        new = {var: Var(self.names.fresh(var.name), var.type) for var, _ in self.shared.scratch}
+        for var, make in self.shared.scratch:
+            inner.append(Assign((new[var],), _new(make, _sizes(var), var.type), self.origin))
         inner.append(For(loop.target, start, stop, step, _renamed(body, new), self.origin))
         inner += [Store(self.parts[var], (self.chunk,), var, False, self.origin) for var in self.shared.sums]
         assigned = traversal.assigned_in(*inner)
