@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import textwrap
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numba import prange
+from numba import njit, prange
 
 import tapegen as tg
 from tapegen.backend.numba.threads import pool
 from tapegen.errors import BadArgument
+from tapegen.export.module import Wanted, module_text
 
+ROOT = Path(__file__).parent.parent.parent
 R = np.random.default_rng(3)
 SIZE = 40_000
 X, W = R.random(SIZE), R.random(SIZE)
@@ -117,3 +123,55 @@ def test_the_number_of_threads_is_positive() -> None:
     for count in (0, -1, 1.5, True, "all"):
         with pytest.raises(BadArgument, match="a positive number"):
             tg.config.threads = count  # type: ignore[assignment]
+
+
+def test_inside_compiled_loops_of_the_user() -> None:
+    @njit(parallel=True)
+    def all_rows(rows: np.ndarray, w: np.ndarray) -> np.ndarray:
+        found = np.empty(rows.shape[0])
+        for k in prange(rows.shape[0]):
+            value, _ = terms.njit.value_and_grad(rows[k], w)
+            found[k] = value
+        return found
+
+    tg.config.threads = 2
+    found = all_rows(np.stack([X, X[::-1], X]), W)
+    value, _ = terms.value_and_grad(X, W)
+    assert found[0] == found[2]
+    np.testing.assert_allclose(found[0], value, rtol=1e-12)
+
+
+def test_another_process_finds_the_code_on_disk(tmp_path: Path) -> None:
+    code = """
+    import numpy as np, tapegen as tg
+    from tapegen.backend.cache.machine_code import _loaded
+
+    def f(x):
+        s = 0.0
+        for i in range(len(x)):
+            s += np.exp(-x[i]) * x[i]
+        return s
+
+    if __name__ == "__main__":
+        x = np.linspace(0.0, 1.0, 30_000)
+        function = tg.differentiable(f, parallel=True, backend="numba")
+        value, gradient = function.value_and_grad(x)
+        print(value.hex(), gradient.sum().hex(), len(_loaded))
+    """
+    (tmp_path / "script.py").write_text(textwrap.dedent(code), encoding="utf-8")
+    cache = {"TAPEGEN_CACHE": "1", "TAPEGEN_CACHE_DIR": str(tmp_path / "cache")}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **cache}
+    command = [sys.executable, "script.py"]
+    said = []
+    for _ in range(2):
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=180, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout.split())
+    assert said[0][:2] == said[1][:2]
+    assert [found[2] for found in said] == ["0", "1"]
+
+
+def test_written_modules_run_in_one_thread() -> None:
+    assert "run_chunks" not in module_text([Wanted(terms, (X, W), {})])

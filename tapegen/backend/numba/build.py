@@ -207,6 +207,7 @@ def build_numba(
     for name in source.functions:
         own = namespace[name]
         own.targetoptions["no_cfunc_wrapper"] = True  # C calls none of them
+        own.targetoptions["no_cpython_wrapper"] = name != source.entry  # nor does Python, but for the entry
         if own.targetoptions.get("forceinline"):
             namespace[name] = _inlined.setdefault(inspect.getsource(own.py_func), own)
         if namespace[name] is own:

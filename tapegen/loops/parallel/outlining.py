@@ -87,6 +87,9 @@ from tapegen.loops.parallel.work import trips_of, work_of_iteration, work_of_loo
 LEAST = 20_000
 """The work of a chunk, in units of `work`: about 20 microseconds, more than waking a thread takes."""
 
+_COPY = 3
+"""The work of iterations that only fill or copy elements: the threads would wait for memory."""
+
 _LARGEST = 2**23
 """Elements of the copies of one array to which iterations add."""
 
@@ -200,15 +203,16 @@ class _Outlining:
         return _Call(self, loop, shared).statements()
 
     def _may_be_long(self, loop: For) -> bool:
-        """Whether a loop may have enough work for two chunks."""
+        """Whether a loop may have enough work for two chunks, and more to do than to move memory."""
         if not isinstance(loop.step, Const):
             return True
-        work = work_of_loop(loop)
+        work, each = work_of_loop(loop), work_of_iteration(loop)
         if isinstance(work, Const):
             return bool(work.value >= 2 * LEAST)  # type: ignore[operator]
-        each = work_of_iteration(loop)
         if not isinstance(each, Const):
             return True
+        if each.value <= _COPY:  # type: ignore[operator]
+            return False
         facts = self.known.facts
         return not facts.nonnegative(Affine(2 * LEAST // each.value) - facts.form(trips_of(loop)))  # type: ignore[operator]
 
