@@ -161,6 +161,26 @@ def f(x, y, p):
     assert any("elements of 't'" in found.reason for found in verdicts(text, X, Y, PLACES))
 
 
+def test_iterations_that_record_on_a_growing_tape() -> None:
+    def searched(x: np.ndarray, y: np.ndarray) -> float:
+        s = 0.0
+        for i in prange(len(x)):
+            u, step = y[i], 1.0
+            while abs(step) > 1e-3:
+                step = (u * u - abs(x[i])) / (2.0 * u + 3.0)
+                u = u - step
+            s += u
+        return s
+
+    loops = tg.differentiable(searched, wrt=(0, 1), parallel=True).inspect(X, X).report.loops
+    reasons = {loop.reason for loop in loops if "prange" in loop.line}
+    assert reasons == {"its iterations record as many values as they happen to take"}
+    with checked_chunks() as ran:  # nothing is recorded for the value alone
+        value = tg.differentiable(searched, parallel=True, cache=False)(np.abs(X), np.abs(X))
+    assert ran == [6]
+    np.testing.assert_allclose(value, searched(np.abs(X), np.abs(X)), rtol=1e-13)
+
+
 def test_the_report_says_which_loops_run_in_parallel() -> None:
     function = tg.differentiable(stencil, parallel=True)
     report = function.inspect(X, 3).report

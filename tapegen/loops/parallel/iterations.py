@@ -178,11 +178,23 @@ class _Iterations:
         found = []
         for var in sorted(lasting, key=lambda var: var.name):
             if not self._is_sum(var):
+                if self._records_on:
+                    raise Dependent("its iterations record as many values as they happen to take")
                 raise Dependent(f"'{var.name}' keeps its value from one iteration to the next")
             if var in self.deciding and not is_int(var):
                 raise Dependent(f"a decision depends on the rounding of '{var.name}'")
             found.append(var)
         return tuple(found)
+
+    @property
+    def _records_on(self) -> bool:
+        """Whether iterations record on tapes that grow: where one begins, another one has ended."""
+        growing = {
+            stmt.targets[0]
+            for stmt in traversal.statements(self.function.body)
+            if isinstance(stmt, Assign) and isinstance(stmt.value, Call) and stmt.value.func is intrinsics.grown
+        }
+        return any(var in growing for stmt in self.inside for var in traversal.reads(stmt))
 
     def _is_sum(self, var: Var) -> bool:
         """Whether iterations only add to a scalar."""
