@@ -479,7 +479,8 @@ class SymbolicBounds:
                 return [own - self.form(arg) for arg in args]
             divided, by = args
             if isinstance(by, Const) and isinstance(by.value, int) and by.value > 0:
-                return [self.form(divided) - own * by.value, own * by.value + (by.value - 1) - self.form(divided)]
+                size = [own] if self._is_size(atom) else []
+                return [*size, self.form(divided) - own * by.value, own * by.value + by.value - 1 - self.form(divided)]
         return [own] if self._is_size(atom) else []
 
     def _is_positive(self, n: Expr) -> bool:
@@ -499,6 +500,11 @@ class SymbolicBounds:
                 return any(is_int(arg) and self.nonnegative(self.form(arg)) for arg in args)
             case Call(operator.floordiv, (a, Const(int() as d))):
                 return d > 0 and is_int(a) and self.nonnegative(self.form(a))
+            case Call(operator.mul, (a, b)) if is_int(a) and is_int(b):
+                first, second = self.form(a), self.form(b)
+                gap = first - second  # of consecutive integers no product is negative
+                consecutive = gap.is_constant and abs(gap.constant) <= 1
+                return consecutive or (self.nonnegative(first) and self.nonnegative(second))
             case Call(operator.mod, (_, n)):
                 return is_int(n) and self._is_positive(n)
         return False

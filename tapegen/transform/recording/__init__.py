@@ -2,6 +2,7 @@
 
 * `cost_model` - the cost of recording a value, and of recomputing it
 * `min_cut` - the cheapest choice between both, as a minimum cut
+* `induction` - integers that a loop counts, as functions of the iteration
 * `rematerialize` - how a value is available without a tape
 * `decisions` - the decisions as data
 * `dead_shapes` - shapes of arrays that are dead when they are read

@@ -80,7 +80,7 @@ class DeadArrayShapes:
         for symbol, coefficient in terms:
             kind, name, axis = symbol
             if symbol in self.extents.cuts and terms == ((symbol, 1),) and constant == 0:
-                return _cut(*(self._extent(part, owner) for part in self.extents.cuts[symbol]))
+                return cut(*(self._extent(part, owner) for part in self.extents.cuts[symbol]))
             source = next((v for v in self.scopes.owner if v.name == name), None)
             if source is None or kind not in ("param", "int") or coefficient < 0:
                 return None
@@ -185,7 +185,7 @@ def _of_shape(call: Call, array: Var, extents: tuple[Expr, ...]) -> Expr:
     return call
 
 
-def _cut(extent: Expr | None, lo: Expr | None, hi: Expr | None) -> Expr | None:
+def cut(extent: Expr | None, lo: Expr | None, hi: Expr | None) -> Expr | None:
     """The extent of a slice that the end of the array may truncate."""
     if extent is None or lo is None or hi is None:
         return None

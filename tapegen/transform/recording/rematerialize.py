@@ -13,12 +13,14 @@ from tapegen.analysis.activity import is_view
 from tapegen.analysis.memory_access import viewed
 from tapegen.analysis.scopes import Scope
 from tapegen.ir import builders, intrinsics, traversal
+from tapegen.ir.affine import minus
 from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import Assign, Break, Call, Const, Expr, For, If, Load, Stmt, Tuple, Var, While
-from tapegen.ir.types import Array, ListOf, Scalar
+from tapegen.ir.nodes import Assign, Break, Call, Const, Expr, For, If, Load, Stmt, Var, While
+from tapegen.ir.types import INT, Array, ListOf, Scalar
 from tapegen.transform.analyses import Facts
 from tapegen.transform.autodiff.reverse import Sweeps
 from tapegen.transform.recording import cost_model
+from tapegen.transform.recording.induction import advance, assigned, summed
 
 _OF_INTEGERS = frozenset(
     {operator.add, operator.sub, operator.mul, operator.neg, intrinsics.dim, np.size, builtins.len}
@@ -85,6 +87,8 @@ class Again:
             stmt.value.func in (intrinsics.item, intrinsics.new_list) or intrinsics.changes(stmt.value.func)
         ):
             return None
+        if (size := self._size(stmt)) is not None:
+            return size
         for array in traversal.reads_by_kind(stmt.value)[1]:
             if not self.is_live(array, self.scopes.owner_seen_from(array, self.scopes.at[stmt])):
                 return None  # the shape of an array that is dead
@@ -118,6 +122,26 @@ class Again:
             self.rewritten[var] = stmt
         return stmt
 
+    def _size(self, stmt: Assign) -> Assign | None:
+        """A size read from the parameter whose size it is, instead of an array that is dead by then."""
+        match stmt.value:
+            case Call(np.size | builtins.len, (Var(_, Array(rank=rank)) as array,)) if (
+                rank == 1 or stmt.value.func is len
+            ):
+                axis = 0
+            case Call(intrinsics.dim, (Var(_, Array()) as array, Const(int() as axis))):
+                pass
+            case _:
+                return None
+        constant, terms = self.facts.shapes.of(array)[axis]
+        if constant or len(terms) != 1 or self.is_live(array, self.scopes.owner_seen_from(array, self.scopes.at[stmt])):
+            return None
+        ((kind, name, axis), coefficient) = terms[0]
+        whole = next((var for var in self.scopes.owner if var.name == name), None)
+        if kind != "param" or coefficient != 1 or whole is None:
+            return None
+        return Assign(stmt.targets, Call(intrinsics.dim, (whole, Const(axis)), (), stmt.targets[0].type), stmt.origin)
+
     def operands(self, stmt: Assign, owner: Scope) -> list[tuple[Var, Scope]]:
         """The values that a definition reads, each with the scope whose value it reads."""
         scope = self.scopes.at.get(stmt, owner)
@@ -140,14 +164,15 @@ class Again:
         inner = [stmt for stmt in inner if not _ends_in_break(self.scopes.at[stmt], owner)]
         if trip is None or len(inner) != 1 or len(outer) != 1 or not self._every_trip(self.scopes.at[inner[0]], owner):
             return None
-        step = self._step(var, inner[0])
-        start = _assigned(outer[0], var)
+        step = advance(var, assigned(inner[0], var), owner, self.scopes)
+        start = assigned(outer[0], var)
         if step is None or start is None:
             return None
-        if not self._lasts(start, self.scopes.at[outer[0]]):
+        by = summed(step, loop if isinstance(loop, For) else None, trip)
+        invariants = step.without(loop.target).atoms if isinstance(loop, For) else step.atoms
+        if by is None or not all(self._lasts(part, self.scopes.at[outer[0]]) for part in (start, *invariants)):
             return None
-        scaled: Expr = trip if step == 1 else Call(operator.mul, (Const(step), trip), (), var.type)
-        return builders.int_add(start, scaled)
+        return builders.int_add(start, by)
 
     def _lasts(self, start: Expr, scope: Scope) -> bool:
         """Whether scalars and sizes of a scope can be read again where its loops are reversed."""
@@ -204,10 +229,13 @@ class Again:
     def _trip(self, loop: For | While) -> Expr | None:
         if loop in self.sweeps.trip_index:
             return self.sweeps.trip_index[loop]
-        if isinstance(loop, For) and builders.is_const(loop.step, 1) and isinstance(loop.start, Const):
-            assert isinstance(loop.start.value, int)
-            return builders.int_add(loop.target, Const(-loop.start.value))
-        return None
+        if not isinstance(loop, For) or not isinstance(loop.step, Const) or not isinstance(loop.step.value, int):
+            return None
+        if not self._lasts(loop.start, self.scopes.at[loop]):
+            return None
+        step = loop.step.value
+        passed = minus(loop.target, loop.start) if step > 0 else minus(loop.start, loop.target)
+        return passed if abs(step) == 1 else Call(operator.floordiv, (passed, Const(abs(step))), (), INT)
 
     def _every_trip(self, scope: Scope, body: Scope) -> bool:
         """Whether a block runs in every iteration that does not exit the loop."""
@@ -221,29 +249,6 @@ class Again:
             scope = scope.parent
         return True
 
-    def _step(self, var: Var, latch: Assign) -> int | None:
-        value = _assigned(latch, var)
-        for _ in range(3):  # the latch moves a value that was computed from the counter
-            if isinstance(value, Var) and value != var and len(self.scopes.assigns.get(value, ())) == 1:
-                value = _assigned(self.scopes.assigns[value][0], value)
-        match value:
-            case Call(operator.add, (left, Const(int() as step))) if left == var:
-                return step
-            case Call(operator.add, (Const(int() as step), right)) if right == var:
-                return step
-            case Call(operator.sub, (left, Const(int() as step))) if left == var:
-                return -step
-        return None
-
 
 def _ends_in_break(scope: Scope, body: Scope) -> bool:
     return scope is not body and bool(scope.block) and isinstance(scope.block[-1], Break)
-
-
-def _assigned(stmt: Assign, var: Var) -> Expr | None:
-    """The value that an Assign gives to one of its targets."""
-    if len(stmt.targets) == 1:
-        return stmt.value
-    if isinstance(stmt.value, Tuple):
-        return stmt.value.items[stmt.targets.index(var)]
-    return None

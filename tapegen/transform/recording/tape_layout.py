@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tapegen.analysis.scopes import Scope, Scopes
+from tapegen.analysis.shape_functions import Extent
 from tapegen.analysis.shape_inference import Shapes
 from tapegen.ir import builders, intrinsics, traversal
 from tapegen.ir.affine import linear
@@ -38,6 +39,7 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar
 from tapegen.transform.autodiff.reverse import Sweeps
+from tapegen.transform.recording.dead_shapes import cut
 from tapegen.transform.recording.decisions import Cut, Decision, Recorded
 from tapegen.transform.simplify.dead_code import is_pure
 
@@ -315,18 +317,22 @@ class _Layout:
         if self._fixed(source):
             assert isinstance(source.type, Array)
             return tuple(Call(intrinsics.dim, (source, Const(axis)), (), INT) for axis in range(source.type.rank))
-        out = []
-        for constant, terms in self.shapes.of(source):
-            total: Expr = Const(constant)
-            for (kind, name, axis), coefficient in terms:
-                term = self._symbol(kind, name, axis)
-                if term is None or coefficient != 1:
-                    return None
-                total = builders.int_add(term, total) if isinstance(total, Const) else builders.int_add(total, term)
-            if constant < 0:
-                total = Call(max, (total, Const(0)), (), INT)
-            out.append(total)
-        return tuple(out)
+        extents = [self._size(extent) for extent in self.shapes.of(source)]
+        sizes = tuple(extent for extent in extents if extent is not None)
+        return sizes if len(sizes) == len(extents) else None
+
+    def _size(self, extent: Extent) -> Expr | None:
+        """An extent as it is known before any loop starts."""
+        constant, terms = extent
+        if constant == 0 and len(terms) == 1 and terms[0][1] == 1 and terms[0][0] in self.shapes.cuts:
+            return cut(*map(self._size, self.shapes.cuts[terms[0][0]]))
+        total: Expr = Const(constant)
+        for (kind, name, axis), coefficient in terms:
+            term = self._symbol(kind, name, axis)
+            if term is None or coefficient != 1:
+                return None
+            total = builders.int_add(term, total) if isinstance(total, Const) else builders.int_add(total, term)
+        return Call(max, (total, Const(0)), (), INT) if constant < 0 else total
 
     def _symbol(self, kind: str, name: str, axis: int) -> Expr | None:
         source = next((var for var in self.scopes.owner if var.name == name), None)
