@@ -1,4 +1,8 @@
-"""Cost model of recording a value and of recomputing it, in units of one addition."""
+"""Cost model of recording a value and of recomputing it, in cycles of compiled code.
+
+The constants are those of no particular machine: 8 bytes that go to main memory and come back take as long as a dozen
+additions; arithmetic on the elements of an array takes vector instructions, and the loop in which it is needed anyway.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +20,11 @@ from tapegen.ir.types import Array, Scalar, Type
 TRIPS = 16
 """Assumed trip count of a loop, and extent of an axis, where nothing is known."""
 
-_RECORD = 12  # to and from memory that is newly allocated in each call
+_RECORD = 12  # to and from memory
 _RECORD_FLAG = 4
 _RECORD_ELEMENT = 6  # per element of an array, which is copied as a whole
-_ARRAY = 24  # creating an array or a view of a tape
+_ARRAY = 24  # a view of a tape, or a new array that loops are fused around
+_LANES = 2  # elements that vector instructions process at once
 _EXPENSIVE = 30
 _UNKNOWN = 10**6  # a recursive function
 
@@ -37,14 +42,19 @@ _COST: dict[Any, int] = {
     np.ndim: 0,
     len: 0,
 }
-_UNIT = (
+_UNIT: tuple[Any, ...] = (
     *(operator.add, operator.sub, operator.mul, operator.neg, operator.pos, operator.floordiv, operator.mod),
     *(operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne),
     *(operator.not_, intrinsics.and_, intrinsics.or_, intrinsics.ifelse, abs, float, int, max, min),
     *(np.zeros, np.ones, np.full, np.eye, np.identity, np.arange, np.zeros_like, np.ones_like, np.full_like),
     *(np.abs, np.square, np.negative, np.add, np.subtract, np.multiply, np.maximum, np.minimum, np.where),
+    *(np.fabs, np.positive, np.sign, np.copysign, np.rint, np.floor, np.ceil, np.trunc, np.fmax, np.fmin),
+    *(np.isnan, np.isinf, np.isfinite, np.signbit, np.logical_and, np.logical_or, np.logical_not),
+    *(math.fabs, math.copysign, math.floor, math.ceil, math.trunc, math.isnan, math.isinf, math.isfinite),
+    *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
 )
 _COST |= dict.fromkeys(_UNIT, 1)
+_COST |= dict.fromkeys((np.sum, np.max, np.min, np.mean, np.prod, np.clip, np.round, round), 2)
 _COST |= dict.fromkeys(intrinsics.VIEW_CALLS, 0)
 
 
@@ -85,7 +95,9 @@ def of_evaluating(value: Expr, scope: Scope) -> int:
     if isinstance(value, Load):
         reads = set()  # accesses one part alone
     rank = max((type_.rank for type_ in (value.type, *(v.type for v in reads)) if isinstance(type_, Array)), default=0)
-    return frequency(scope) * (once * TRIPS**rank + (_ARRAY if isinstance(value.type, Array) else 0))
+    if not rank:
+        return frequency(scope) * once
+    return frequency(scope) * (-(-once * TRIPS**rank // _LANES) + (_ARRAY // 4 if isinstance(value.type, Array) else 0))
 
 
 def frequency(scope: Scope) -> int:
