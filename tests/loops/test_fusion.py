@@ -662,3 +662,23 @@ def test_new_arrays_of_branches_that_may_be_large_stay_in_them() -> None:
     text = lowered_text(TABLE, R.random(3), 3)
     assert "            t = np.empty((n, n))" in text
     assert_same(TABLE, (R.random(3), 3), (R.random(3), 10**7))
+
+
+CHECKED = """
+def f(x, y):
+    s = np.zeros(3)
+    for i in range(x.shape[0]):
+        s += x[i]
+        total = 0.0
+        for k in range(x.shape[1]):
+            total += x[i, k] * y[k]
+        s *= total
+    return s
+"""
+
+
+def test_loops_behind_a_check_count_to_what_it_implies() -> None:
+    text = lowered_text(CHECKED, R.random((4, 3)), R.random(3))
+    check = text.index("!= 3:")
+    assert "range(x_n1)" not in text[check:] and "range(x.shape[1])" not in text[check:] and "range(3)" in text[check:]
+    assert_same(CHECKED, *((R.random((n, m)), R.random(4)) for n, m in ((4, 3), (0, 3), (4, 2), (4, 4), (0, 4))))

@@ -388,6 +388,16 @@ class SymbolicBounds:
         """Whether two sizes are known to be equal."""
         return a == b or (self.nonnegative(a - b) and self.nonnegative(b - a))
 
+    def constant(self, form: Affine) -> int | None:
+        """The number that a size is known to be, from a check that it agrees with another one."""
+        if form.is_constant or len(form.terms) != 1 or form.terms[0][1] != 1:
+            return form.constant if form.is_constant else None
+        for known in self.inequalities.get(form.atoms[0], ()):
+            least = form - known
+            if least.is_constant and self.nonnegative(least - form):
+                return least.constant
+        return None
+
     def is_never_one(self, form: Affine) -> bool:
         """Whether a size is known not to be 1."""
         if form.is_constant:

@@ -40,6 +40,7 @@ from tapegen.ir.nodes import (
     Block,
     Call,
     Comment,
+    Const,
     Expr,
     For,
     Function,
@@ -50,7 +51,7 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.types import Array, Scalar
-from tapegen.loops.analysis.dependence import LoopNest, independent, may_share_loops
+from tapegen.loops.analysis.dependence import LoopNest, in_loops, independent, may_share_loops
 from tapegen.loops.legalize import scalar_ops
 from tapegen.loops.locality.block_items import BlockItem, BlockPass, is_new, remove_statements
 
@@ -92,6 +93,8 @@ class _Fusion(BlockPass):
     def place(self, out: list[BlockItem], item: BlockItem) -> None:
         """Merge a loop nest into an earlier one, or append it."""
         assert item.nest is not None
+        item = replace(item, nest=self._counted(item.nest))
+        assert item.nest is not None
         for k in range(len(out) - 1, max(-1, len(out) - 1 - _LOOK_BACK), -1):
             earlier = out[k]
             ordered = self._keeps_errors(earlier, item)
@@ -108,6 +111,16 @@ class _Fusion(BlockPass):
             if not ordered or not independent(other, item.stmt, self.memory):
                 break
         out.append(item)
+
+    def _counted(self, nest: LoopNest) -> LoopNest:
+        """A loop nest with the numbers of iterations that checks before it imply: LLVM unrolls short loops."""
+        loops = []
+        for loop in nest.loops:
+            facts = self.known.facts
+            count = None if isinstance(loop.stop, Const) else facts.constant(facts.form(loop.stop))
+            loops.append(loop if count is None else replace(loop, stop=Const(count)))
+        counted = in_loops(tuple(loops), nest.body)
+        return nest if counted is None else counted
 
     def _keeps_errors(self, earlier: BlockItem, item: BlockItem) -> bool:
         """Whether errors, and the effects before them, are the same if iterations of two loop nests are reordered.
