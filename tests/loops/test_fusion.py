@@ -682,3 +682,16 @@ def test_loops_behind_a_check_count_to_what_it_implies() -> None:
     check = text.index("!= 3:")
     assert "range(x_n1)" not in text[check:] and "range(x.shape[1])" not in text[check:] and "range(3)" in text[check:]
     assert_same(CHECKED, *((R.random((n, m)), R.random(4)) for n, m in ((4, 3), (0, 3), (4, 2), (4, 4), (0, 4))))
+
+
+def listed(x):
+    s = []
+    for i in range(x.shape[0]):
+        d = x - x[i]
+        s.append(np.dot(d, d))
+    return sum(s)
+
+
+def test_numbers_in_lists_share_no_memory_with_what_they_are_made_of() -> None:
+    lower = differentiable(listed).inspect(R.random(4)).stages["fuse_loops"]
+    assert str(lower).index("d_2 = np.empty") < str(lower).index("for i in")

@@ -218,7 +218,7 @@ class AliasSets:
                         self._made.setdefault(target, []).append(stmt)
                         for source in sources(stmt.value):
                             self._join(target, source)
-            elif type(stmt) not in _JOINING_NOTHING and not is_call_by_chunks(stmt):
+            elif type(stmt) not in _JOINING_NOTHING and not (is_call_by_chunks(stmt) or _keeps_number(stmt)):
                 places = [var for part in stmt.headers for var in traversal.free_vars(part) if _is_place(var)]
                 for other in places[1:]:
                     self._join(places[0], other)
@@ -307,6 +307,14 @@ def _stored(stmt: Stmt) -> Sequence[Var]:
     return [
         arg for param, arg in zip(function.params[1:], args, strict=True) if param in stored and isinstance(arg, Var)
     ]
+
+
+def _keeps_number(stmt: Stmt) -> bool:
+    """Whether a statement puts a number into a list: what it is computed from shares no memory with the list."""
+    match stmt:
+        case Effect(Call(intrinsics.append | intrinsics.set_item, (_, *rest))):
+            return all(type(part.type) is Scalar for part in rest)
+    return False
 
 
 def _is_place(var: Var) -> bool:

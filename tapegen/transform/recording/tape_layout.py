@@ -39,7 +39,7 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar
 from tapegen.transform.autodiff.reverse import Sweeps
-from tapegen.transform.recording.dead_shapes import cut
+from tapegen.transform.recording import dead_shapes
 from tapegen.transform.recording.decisions import Cut, Decision, Recorded
 from tapegen.transform.simplify.dead_code import is_pure
 
@@ -325,7 +325,7 @@ class _Layout:
         """An extent as it is known before any loop starts."""
         constant, terms = extent
         if constant == 0 and len(terms) == 1 and terms[0][1] == 1 and terms[0][0] in self.shapes.cuts:
-            return cut(*map(self._size, self.shapes.cuts[terms[0][0]]))
+            return dead_shapes.cut(*map(self._size, self.shapes.cuts[terms[0][0]]))
         total: Expr = Const(constant)
         for (kind, name, axis), coefficient in terms:
             term = self._symbol(kind, name, axis)
