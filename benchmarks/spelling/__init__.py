@@ -57,4 +57,4 @@ class Kernel:
 
 def spelled(*functions: Callable[..., Any], **others: Spelling) -> dict[str, Spelling]:
     """Spellings under the names of their functions, and others that take other structures."""
-    return {each.__name__.split("_by_")[-1]: Spelling(each) for each in functions} | others
+    return {each.__name__.rpartition("_by_")[2]: Spelling(each) for each in functions} | others

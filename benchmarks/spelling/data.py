@@ -361,4 +361,260 @@ AR_FILTER = Kernel(
     ),
 )
 
-KERNELS = {"black_scholes": BLACK_SCHOLES, "logreg": LOGREG, "gmm": GMM, "ar_filter": AR_FILTER}
+
+def softmax_by_arrays(logits, labels):
+    top = np.max(logits, axis=1, keepdims=True)
+    norms = np.log(np.sum(np.exp(logits - top), axis=1)) + top[:, 0]
+    return np.mean(norms - logits[np.arange(len(labels)), labels])
+
+
+def softmax_by_loops(logits, labels):
+    n, m = logits.shape
+    loss = 0.0
+    for i in range(n):
+        top = logits[i, 0]
+        for j in range(1, m):
+            top = max(top, logits[i, j])
+        mass = 0.0
+        for j in range(m):
+            mass += math.exp(logits[i, j] - top)
+        loss += math.log(mass) + top - logits[i, labels[i]]
+    return loss / n
+
+
+def softmax_by_rows(logits, labels):
+    loss = 0.0
+    for row, label in zip(logits, labels, strict=True):
+        loss += logsumexp(row) - row[label]
+    return loss / len(labels)
+
+
+def probabilities(row):
+    powers = np.exp(row - row.max())
+    return powers / powers.sum()
+
+
+def softmax_by_probabilities(logits, labels):
+    loss = 0.0
+    for i in range(logits.shape[0]):
+        loss -= np.log(probabilities(logits[i])[labels[i]])
+    return loss / logits.shape[0]
+
+
+def softmax_by_params(params, labels):
+    logits = params["logits"]
+    return np.mean(logsumexp(logits, axis=1) - np.take_along_axis(logits, labels[:, None], axis=1)[:, 0])
+
+
+def softmax_args(n=2000, m=100):
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n, m)), rng.integers(0, m, n)
+
+
+SOFTMAX = Kernel(
+    softmax_args,
+    (5, 3),
+    (0,),
+    spelled(
+        *(softmax_by_arrays, softmax_by_loops, softmax_by_rows, softmax_by_probabilities),
+        dict=Spelling(
+            softmax_by_params,
+            lambda logits, labels: ({"logits": logits}, labels),
+            (0,),
+            lambda params: (params["logits"],),
+        ),
+    ),
+)
+
+
+def kmeans_by_loops(points, centres):
+    total = 0.0
+    for p in range(points.shape[0]):
+        best = math.inf
+        for k in range(centres.shape[0]):
+            square = 0.0
+            for i in range(points.shape[1]):
+                square += (points[p, i] - centres[k, i]) ** 2
+            if square < best:
+                best = square
+        total += best
+    return total
+
+
+def kmeans_by_rows(points, centres):
+    total = 0.0
+    for point in points:
+        total += np.min(np.sum((centres - point) ** 2, axis=1))
+    return total
+
+
+def kmeans_by_arrays(points, centres):
+    gaps = points[:, None, :] - centres[None, :, :]
+    return np.sum(np.min(np.sum(gaps**2, axis=2), axis=1))
+
+
+def kmeans_by_products(points, centres):
+    squares = np.sum(points**2, axis=1)[:, None] - 2 * points @ centres.T + np.sum(centres**2, axis=1)
+    return squares.min(axis=1).sum()
+
+
+def square_distance(a, b):
+    d = a - b
+    return d @ d
+
+
+def kmeans_by_helper(points, centres):
+    total = 0.0
+    for i in range(len(points)):
+        total += min([square_distance(points[i], centre) for centre in centres])
+    return total
+
+
+def kmeans_args(n=5000, d=8, k=20):
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n, d)), rng.normal(size=(k, d))
+
+
+KMEANS = Kernel(
+    kmeans_args,
+    (9, 2, 3),
+    (1,),
+    spelled(kmeans_by_loops, kmeans_by_rows, kmeans_by_arrays, kmeans_by_products, kmeans_by_helper),
+)
+
+
+def asian_option_by_loops(spot, rate, volatility, noise):
+    paths, steps = noise.shape
+    dt = 1.0 / steps
+    total = 0.0
+    for p in range(paths):
+        s = spot
+        mean = 0.0
+        for t in range(steps):
+            s *= math.exp((rate - 0.5 * volatility**2) * dt + volatility * math.sqrt(dt) * noise[p, t])
+            mean += s
+        total += max(mean / steps - 100.0, 0.0)
+    return math.exp(-rate) * total / paths
+
+
+def asian_option_by_arrays(spot, rate, volatility, noise):
+    dt = 1.0 / noise.shape[1]
+    logs = np.cumsum((rate - 0.5 * volatility**2) * dt + volatility * np.sqrt(dt) * noise, axis=1)
+    means = np.mean(spot * np.exp(logs), axis=1)
+    return np.exp(-rate) * np.mean(np.maximum(means - 100.0, 0.0))
+
+
+def asian_option_by_steps(spot, rate, volatility, noise):
+    paths, steps = noise.shape
+    dt = 1.0 / steps
+    s = np.full(paths, spot)
+    total = np.zeros(paths)
+    for t in range(steps):
+        s = s * np.exp((rate - volatility**2 / 2) * dt + volatility * np.sqrt(dt) * noise[:, t])
+        total += s
+    payoffs = np.where(total / steps > 100.0, total / steps - 100.0, 0.0)
+    return np.exp(-rate) * payoffs.sum() / paths
+
+
+def path_mean(spot, drift, diffusion, draws):
+    s = spot
+    total = 0.0
+    for z in draws:
+        s = s * np.exp(drift + diffusion * z)
+        total += s
+    return total / len(draws)
+
+
+def asian_option_by_helper(spot, rate, volatility, noise):
+    dt = 1.0 / noise.shape[1]
+    price = 0.0
+    for row in noise:
+        mean = path_mean(spot, (rate - 0.5 * volatility**2) * dt, volatility * math.sqrt(dt), row)
+        if mean > 100.0:
+            price += mean - 100.0
+    return math.exp(-rate) * price / len(noise)
+
+
+def asian_option_args(paths=4000, steps=50):
+    return 100.0, 0.03, 0.2, np.random.default_rng(0).normal(size=(paths, steps))
+
+
+ASIAN_OPTION = Kernel(
+    asian_option_args,
+    (8, 4),
+    (0, 1, 2),
+    spelled(asian_option_by_loops, asian_option_by_arrays, asian_option_by_steps, asian_option_by_helper),
+)
+
+
+def elementwise_chain_by_arrays(x, y):
+    u = np.sin(x) * np.exp(-y * y)
+    v = np.tanh(u + x * y)
+    return np.sum(u * v + np.sin(v) * y)
+
+
+def elementwise_chain_by_loop(x, y):
+    total = 0.0
+    for i in range(len(x)):
+        u = math.sin(x[i]) * math.exp(-(y[i] ** 2))
+        v = math.tanh(u + x[i] * y[i])
+        total += u * v + math.sin(v) * y[i]
+    return total
+
+
+def elementwise_chain_by_stores(x, y):
+    n = x.size
+    u = np.empty(n)
+    v = np.empty(n)
+    for i in range(n):
+        u[i] = np.sin(x[i]) * np.exp(-y[i] * y[i])
+    for i in range(n):
+        v[i] = np.tanh(u[i] + x[i] * y[i])
+    return u @ v + np.sin(v) @ y
+
+
+def elementwise_chain_by_dots(x, y):
+    u = np.exp(-(y**2))
+    u *= np.sin(x)
+    v = x * y
+    v += u
+    np.tanh(v, out=v)
+    return np.dot(u, v) + np.dot(np.sin(v), y)
+
+
+def of_pair(a, b):
+    u = np.sin(a) * np.exp(-b * b)
+    v = np.tanh(u + a * b)
+    return u * v + np.sin(v) * b
+
+
+def elementwise_chain_by_helper(x, y):
+    return sum(of_pair(a, b) for a, b in zip(x, y, strict=True))
+
+
+def elementwise_chain_args(n=200_000):
+    rng = np.random.default_rng(0)
+    return rng.normal(size=n), rng.normal(size=n)
+
+
+ELEMENTWISE_CHAIN = Kernel(
+    elementwise_chain_args,
+    (7,),
+    (0, 1),
+    spelled(
+        *(elementwise_chain_by_arrays, elementwise_chain_by_loop, elementwise_chain_by_stores),
+        *(elementwise_chain_by_dots, elementwise_chain_by_helper),
+    ),
+)
+
+
+KERNELS = {
+    "black_scholes": BLACK_SCHOLES,
+    "logreg": LOGREG,
+    "gmm": GMM,
+    "ar_filter": AR_FILTER,
+    "softmax": SOFTMAX,
+    "kmeans": KMEANS,
+    "asian_option": ASIAN_OPTION,
+    "elementwise_chain": ELEMENTWISE_CHAIN,
+}

@@ -75,4 +75,72 @@ MATVEC = Kernel(
     ),
 )
 
-KERNELS = {"matvec": MATVEC}
+
+def trisolv_by_dots(low, b):
+    x = np.zeros_like(b)
+    for i in range(b.size):
+        x[i] = (b[i] - low[i, :i] @ x[:i]) / low[i, i]
+    return np.sum(x * x)
+
+
+def trisolv_by_loops(low, b):
+    n = len(b)
+    x = np.empty(n)
+    for i in range(n):
+        rest = b[i]
+        for j in range(i):
+            rest -= low[i, j] * x[j]
+        x[i] = rest / low[i, i]
+    total = 0.0
+    for i in range(n):
+        total += x[i] ** 2
+    return total
+
+
+def trisolv_by_columns(low, b):
+    x = b.copy()
+    for j in range(len(x)):
+        x[j] /= low[j, j]
+        x[j + 1 :] -= x[j] * low[j + 1 :, j]
+    return x @ x
+
+
+def trisolv_by_while(low, b):
+    x = b.copy()
+    i = 0
+    total = 0.0
+    while i < x.shape[0]:
+        j = 0
+        while j < i:
+            x[i] -= low[i, j] * x[j]
+            j += 1
+        x[i] /= low[i, i]
+        total += x[i] * x[i]
+        i += 1
+    return total
+
+
+def trisolv_by_row(low, x, i):
+    return (x[i] - np.sum(low[i, :i] * x[:i])) / low[i, i]
+
+
+def trisolv_by_helper(low, b):
+    x = b.copy()
+    for i in range(len(b)):
+        x[i] = trisolv_by_row(low, x, i)
+    return (x**2).sum()
+
+
+def trisolv_args(n=1000):
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n, n)) / n + np.eye(n), rng.normal(size=n)
+
+
+TRISOLV = Kernel(
+    trisolv_args,
+    (6,),
+    (0, 1),
+    spelled(trisolv_by_dots, trisolv_by_loops, trisolv_by_columns, trisolv_by_while, trisolv_by_helper),
+)
+
+KERNELS = {"matvec": MATVEC, "trisolv": TRISOLV}

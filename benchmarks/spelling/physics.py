@@ -301,4 +301,60 @@ LORENZ96 = Kernel(
     spelled(lorenz96_by_modulo, lorenz96_by_negative, lorenz96_by_guards, lorenz96_by_rolls, lorenz96_by_padding),
 )
 
-KERNELS = {"gravity": GRAVITY, "heat": HEAT, "lorenz96": LORENZ96}
+
+def logistic_map_by_range(x0, r, n):
+    x = x0
+    for _ in range(n):
+        x = r * x * (1.0 - x)
+    return x
+
+
+def logistic_map_by_while(x0, r, n):
+    x = x0
+    while n > 0:
+        x *= r * (1.0 - x)
+        n -= 1
+    return x
+
+
+def logistic_map_by_array(x0, r, n):
+    x = np.empty(n + 1)
+    x[0] = x0
+    for t in range(n):
+        x[t + 1] = r * x[t] - r * x[t] ** 2
+    return x[-1]
+
+
+def logistic_map_by_list(x0, r, n):
+    x = [x0]
+    for t in range(n):
+        x.append(r * x[t] * (1.0 - x[t]))
+    return x[-1]
+
+
+def grown(x, r):
+    return r * x * (1 - x)
+
+
+def logistic_map_by_helper(x0, r, n):
+    state = (x0, r)
+    for _ in range(n):
+        state = (grown(*state), r)
+    return state[0]
+
+
+def logistic_map_args(n=300_000):
+    return 0.3, 3.0, n  # where the derivative neither grows nor dies out fast
+
+
+LOGISTIC_MAP = Kernel(
+    logistic_map_args,
+    (9,),
+    (0, 1),
+    spelled(
+        *(logistic_map_by_range, logistic_map_by_while, logistic_map_by_array, logistic_map_by_list),
+        logistic_map_by_helper,
+    ),
+)
+
+KERNELS = {"gravity": GRAVITY, "heat": HEAT, "lorenz96": LORENZ96, "logistic_map": LOGISTIC_MAP}
