@@ -172,3 +172,33 @@ def f(x, n, k):
 """
     assert "in range(max(min(k, n), 0), a.shape[0]):" in lowered_text(program, *arguments(4, 1))
     assert_same_text(program, *(arguments(4, k) for k in (2, 0, 7, -1)))
+
+
+IN_BRANCHES = """
+def f(x, s, n):
+    y = np.zeros(x.shape[0])
+    if n > 3:
+        for i in range(n - 3):
+            y[i + 2] += s*x[i]
+        y[0] += s
+        y[2] += x[1]
+    else:
+        for i in range(n):
+            y[i] += x[i]*y[0]
+    z = np.zeros(x.shape[0] + 1)
+    if s > 0.5:
+        for i in range(x.shape[0] + 1):
+            z[i] += s
+    w = np.zeros(x.shape[0])
+    if s > 0.25:
+        for i in range(n - 1):
+            w[i + n] += x[i]
+    return y, z, w
+"""
+
+
+def test_branches_store_where_they_begin_with_a_loop_over_the_elements() -> None:
+    text = lowered_text(IN_BRANCHES, R.random(9), 0.6, 4)
+    assert "y[i + 2] = s * x[i]" in text
+    assert "z[i] = s" in text
+    assert_same(IN_BRANCHES, *[(R.random(9), s, n) for s in (0.1, 0.3, 0.6) for n in (0, 1, 3, 4, 5)])

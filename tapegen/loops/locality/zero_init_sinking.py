@@ -32,9 +32,9 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import intrinsics, traversal
-from tapegen.ir.affine import Affine, plus
+from tapegen.ir.affine import Affine, linear, plus
 from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, If, Load, Stmt, Store, Var, While
+from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, If, Load, Slice, Stmt, Store, Var, While
 from tapegen.ir.types import INT, Array
 from tapegen.loops.analysis.block_queries import leaves, names_in
 from tapegen.loops.analysis.dependence import alias_sets
@@ -75,7 +75,81 @@ class _Filling:
                     out[made] = _without_zeros(out[made])
                     out += self._rows(array, _end(stmt))
                 stmt = replace(stmt, body=storing or self._starting(stmt, array))
+            elif isinstance(stmt, For) and (shifted := self._shifted(stmt, array)):
+                out[made] = _without_zeros(out[made])
+                *zeros, stmt = shifted
+                out += zeros
+            elif isinstance(stmt, If) and array not in traversal.free_vars(stmt.test):
+                sides = self._in_sides(stmt, array)
+                if sides is not None:
+                    out[made] = _without_zeros(out[made])
+                    stmt = traversal.with_blocks(stmt, sides)
         return stmt
+
+    def _in_sides(self, stmt: If, array: Var) -> tuple[Block, ...] | None:
+        """The blocks of a branch with the zeros that each needs; None where no loop stores in place of adding."""
+        outer = self.known
+        sides: list[Block] = []
+        stored = False
+        for block, self.known in zip((stmt.body, stmt.orelse), outer.sides(stmt), strict=True):
+            place = next((k for k, each in enumerate(block) if array in traversal.reads(each)), len(block))
+            for each in block[:place]:
+                self.known.learn(each)
+            first = block[place] if place < len(block) else None
+            loops = self._storing_first(first, array) if isinstance(first, For) else []
+            if loops:
+                sides.append((*block[:place], *loops, *block[place + 1 :]))
+                stored = True
+            else:
+                sides.append((*block[:place], *self._zero(array, ()), *block[place:]))
+        self.known = outer
+        return tuple(sides) if stored else None
+
+    def _storing_first(self, loop: For, array: Var) -> list[Stmt]:
+        """A loop that stores in place of adding, after zeros where it does not; empty where there is none."""
+        if not self._fills(loop, array):
+            return self._shifted(loop, array)
+        storing, needs_zeros = self._storing(loop, array)
+        if needs_zeros:
+            return []
+        return [*self._rows(array, _end(loop)), replace(loop, body=storing or self._starting(loop, array))]
+
+    def _shifted(self, loop: For, array: Var) -> list[Stmt]:
+        """The same for a loop that adds once to each element of a part of the array."""
+        counter = loop.target
+        assigned = {counter, *traversal.assigned_in(*loop.body)}
+        touching = [stmt for stmt in loop.body if array in traversal.reads(stmt)]
+        if loop.step != Const(1) or leaves(loop.body) or counter in traversal.assigned_in(*loop.body):
+            return []
+        match touching:
+            case [Store(array=target, index=(item,), value=value, accumulate=True) as found] if not isinstance(
+                item, Slice
+            ):
+                shift = linear(item).without(counter)
+                if target != array or array in traversal.free_vars(value) or linear(item).coefficient(counter) != 1:
+                    return []
+                if not shift.names.isdisjoint(assigned) or traversal.loads(item) or traversal.loads(loop.stop):
+                    return []
+            case _:
+                return []
+        facts, size = self.known.facts, dim(array, 0)
+        first, end = plus(loop.start, shift.expr), plus(loop.stop, shift.expr)
+        if not facts.nonnegative(facts.form(end) - facts.form(first)):
+            end = Call(max, (first, end), (), INT)
+        if not facts.nonnegative(facts.form(first)):
+            return []
+        until = first if facts.nonnegative(facts.form(size) - facts.form(first)) else Call(min, (first, size), (), INT)
+        stored = replace(found, accumulate=False)
+        body = tuple(stored if stmt is found else stmt for stmt in loop.body)
+        return [*self._part(array, Const(0), until), *self._part(array, end, size), replace(loop, body=body)]
+
+    def _part(self, array: Var, start: Expr, stop: Expr) -> list[Stmt]:
+        """Zeros in a part of a vector."""
+        facts = self.known.facts
+        if facts.nonnegative(facts.form(start) - facts.form(stop)):
+            return []
+        counter = Var(self.names.fresh("k"), INT)
+        return [For(counter, start, stop, Const(1), (Store(array, (counter,), Const(0.0)),))]
 
     def _inside(self, stmt: Stmt) -> Stmt:
         if np.zeros not in traversal.calls(stmt):

@@ -44,10 +44,10 @@ After::
 
     def f(k, x_bar, s, n):
         if n >= 1:
-            x_bar[n] += s * k[n]
-            x_bar[0] -= s * k[1]
             for l in range(n - 1):
                 x_bar[l + 1] += s * k[l + 1] - s * k[l + 2]
+            x_bar[n] += s * k[n]
+            x_bar[0] -= s * k[1]
         else:
             for i in range(n, 0, -1):
                 x_bar[i] += s * k[i]

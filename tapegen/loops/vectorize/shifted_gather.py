@@ -241,19 +241,21 @@ def _weight(expr: Any) -> int:
 
 
 def _over_elements(additions: list[_Addition], loop: For, low: Expr, size: Expr, element: Var) -> list[Stmt]:
-    """The additions at both ends of the loop, and a loop over the elements that all of them reach."""
+    """A loop over the elements that all of the additions reach, and those at both ends of the loop.
+
+    The loop comes first, so that it can store into an array of zeros.
+    """
     counter = loop.target
     shifts = [each.shift for each in additions]
-    out: list[Stmt] = []
-    for each, shift in zip(additions, shifts, strict=True):
-        first = [plus(low, k) for k in range(max(shifts) - shift)]
-        last = [plus(plus(low, size), -1 - k) for k in reversed(range(shift - min(shifts)))]
-        out += [each.of(counter, iteration) for iteration in (*first, *last)]
     at = plus(plus(element, low), max(shifts))
     terms = [each.of(counter, plus(at, -shift)).value for each, shift in zip(additions, shifts, strict=True)]
     total = replace(additions[0].of(counter, plus(at, -shifts[0])), value=builders.add_all(terms))
     rest = plus(size, min(shifts) - max(shifts))
-    out.append(For(element, Const(0), rest, Const(1), (total,), loop.origin))
+    out: list[Stmt] = [For(element, Const(0), rest, Const(1), (total,), loop.origin)]
+    for each, shift in zip(additions, shifts, strict=True):
+        first = [plus(low, k) for k in range(max(shifts) - shift)]
+        last = [plus(plus(low, size), -1 - k) for k in reversed(range(shift - min(shifts)))]
+        out += [each.of(counter, iteration) for iteration in (*first, *last)]
     return out
 
 

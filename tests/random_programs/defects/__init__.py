@@ -43,7 +43,7 @@ LAYERS: dict[str, tuple[Defect, ...]] = {
     "directions": modes.DIRECTIONS,
     "loops put together": (*loops.FUSED, *loops.GATHERED),
     "elements that loops come back to": (*loops.HELD, *loops.FILLED),
-    "iterations that wait": (*loops.WAITING, *loops.STRIPS, *loops.DOTS),
+    "iterations that wait": (*loops.WAITING, *loops.NEIGHBOURS, *loops.PEELED, *loops.STRIPS, *loops.DOTS),
     "bounds of integers": (*integers.BOUNDS, *integers.OVERFLOW),
     "cache": kept.DEFECTS,
     "tapes": recorded.DEFECTS,

@@ -9,8 +9,14 @@ from tapegen.loops.locality.block_items import BlockPass
 from tapegen.loops.locality.fusion import _Fusion as Fusion
 from tapegen.loops.locality.scalar_replacement import _Holding as Holding
 from tapegen.loops.locality.zero_init_sinking import _Filling as Filling
-from tapegen.loops.vectorize import height_reduction, loop_distribution, strip_mining
+from tapegen.loops.vectorize import (
+    height_reduction,
+    loop_distribution,
+    shifted_gather,
+    strip_mining,
+)
 from tapegen.loops.vectorize.dot_fusion import _Joining as Joining
+from tapegen.loops.vectorize.index_set_splitting import _Splitting as Splitting
 from tapegen.loops.vectorize.loop_distribution import _Group as Group
 from tapegen.loops.vectorize.strip_mining import _StripMining as StripMining
 from tests.random_programs.defects.switch import edit, likely
@@ -318,6 +324,56 @@ FILLED = likely(
     ),
 )
 
+NEIGHBOURS = likely(
+    "tests/loops/test_shifted_gather.py tests/loops/test_recurrences.py",
+    edit(
+        "what an iteration resets is read after it",
+        shifted_gather,
+        "_additions",
+        ("if not read.isdisjoint(written - fixed):", "if False:"),
+    ),
+    edit(
+        "the first iterations of a gathered loop add nothing",
+        shifted_gather,
+        "_over_elements",
+        ("for iteration in (*first, *last)", "for iteration in last"),
+    ),
+    edit(
+        "a loop gathers from an iteration too far",
+        shifted_gather,
+        "_over_elements",
+        ("rest = plus(size, min(shifts) - max(shifts))", "rest = plus(size, 1 + min(shifts) - max(shifts))"),
+    ),
+    edit(
+        "a gathered loop keeps nothing for the rest of the program",
+        shifted_gather,
+        "_without_dead",
+        ("read = set(lasting).union(", "read = set().union("),
+    ),
+)
+
+PEELED = likely(
+    "tests/loops/test_index_set_splitting.py",
+    edit(
+        "one iteration is in no loop",
+        Splitting,
+        "_split",
+        ("begin, end = plus(low, first), plus(high, -last)", "begin, end = plus(low, first), plus(high, -last - 1)"),
+    ),
+    edit(
+        "a short loop runs its iterations twice",
+        Splitting,
+        "_split",
+        ("Call(builtins.max, (begin, end), (), INT)", "end"),
+    ),
+    edit(
+        "the first iterations of a loop that counts down come first",
+        Splitting,
+        "_split",
+        (" if upward else [*above, *between, *below]", ""),
+    ),
+)
+
 WAITING = likely(
     "tests/loops/test_recurrences.py",
     edit(
@@ -340,8 +396,8 @@ WAITING = likely(
     ),
     edit(
         "an addition leaves a loop that reads the sum",
-        loop_distribution,
-        "_leaving",
+        shifted_gather,
+        "apart",
         ("if not any(conflicts.anywhere(accesses[stmt][0], other) for other in others)", "if True"),
     ),
     edit(
