@@ -38,3 +38,9 @@ def rules_of_a_test_end() -> Iterator[None]:
     for func in [func for func in registry._RULES if func not in before]:
         if not is_of_the_package(registry._RULES[func]):
             del registry._RULES[func]
+
+
+@pytest.fixture(autouse=True)
+def no_program_of_another_test() -> None:
+    """What a test compiles does not depend on the tests before it."""
+    closure_sharing._KNOWN.clear()
