@@ -44,6 +44,7 @@ from tapegen.backend.compile_progress import compiling
 from tapegen.backend.numba import code_memory, memory_limit, workspaces
 from tapegen.backend.numba.call_resolution import calls_resolved_once
 from tapegen.backend.numba.library import fft, lapack, messages, special_functions
+from tapegen.backend.numba.library.callees import callees_are_parts
 from tapegen.backend.numba.liveness import fast_liveness
 from tapegen.backend.numba.patches import is_enabled, is_plain, warn_of
 from tapegen.backend.numba.threads import run_chunks
@@ -207,7 +208,8 @@ def build_numba(
     for name in source.functions:
         own = namespace[name]
         own.targetoptions["no_cfunc_wrapper"] = True  # C calls none of them
-        own.targetoptions["no_cpython_wrapper"] = name != source.entry  # nor does Python, but for the entry
+        if name != source.entry:
+            own.targetoptions["no_cpython_wrapper"] = True  # nor does Python
         if own.targetoptions.get("forceinline"):
             namespace[name] = _inlined.setdefault(inspect.getsource(own.py_func), own)
         if namespace[name] is own:
@@ -383,7 +385,8 @@ def _prepare(dispatcher: Any, compilers: tuple[type[CompilerBase], ...], source:
     def quiet(signature: Any) -> Any:
         live_names = fast_liveness if is_enabled("liveness") else contextlib.nullcontext
         resolved = calls_resolved_once if is_enabled("call_resolution") else contextlib.nullcontext
-        with global_compiler_lock, live_names(), resolved(), warnings.catch_warnings():
+        parts = callees_are_parts if is_enabled("callees") else contextlib.nullcontext
+        with global_compiler_lock, live_names(), resolved(), parts(), warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaPerformanceWarning)  # "@ is faster on contiguous arrays"
             warnings.simplefilter("ignore", NumbaPendingDeprecationWarning)  # the lists that a pullback accepts
             try:

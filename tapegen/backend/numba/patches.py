@@ -265,6 +265,20 @@ PATCHES = (
         ),
     ),
     Patch(
+        "callees",
+        "functions that only compiled code calls are optimized as parts of their callers, and have no entry points",
+        (
+            Uses("numba.core.typed_passes:NativeLowering.run_pass", ("self", "state")),
+            Uses("numba.core.cpu:CPUContext.get_executable", ("self", "library", "fndesc", "env")),
+            Uses("numba.core.codegen:JITCodeLibrary._optimize_final_module", ("self",)),
+            Uses("numba.core.codegen:JITCodeLibrary._finalize_final_module", ("self",)),
+            Uses("numba.core.codegen:JITCodeLibrary._finalize_dynamic_globals", ("self",)),
+            Uses("numba.core.codegen:JITCodeLibrary._verify_declare_only_symbols", ("self",)),
+            Uses("numba.core.codegen:JITCPUCodegen.set_env", ("self", "env_name", "env")),
+            Uses("numba.core.environment:lookup_environment", ("env_name",)),
+        ),
+    ),
+    Patch(
         "lazy_blas",
         "scipy.linalg is loaded when a program calls BLAS",
         (Uses("numba.np.linalg:ensure_blas", ()),),
