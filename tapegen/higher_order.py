@@ -21,7 +21,7 @@ from tapegen.api import (
     undecorated,
     with_options,
 )
-from tapegen.errors import BadArgument, TapegenError
+from tapegen.errors import BadArgument, NotDifferentiable, TapegenError
 from tapegen.frontend.calls.random_replay import refuse_unseeded
 from tapegen.frontend.values.pytree import Slot, StaticValue, Struct, flatten, leaves_of, map_leaves, rebuild
 from tapegen.ir.keywords import DIRECTIONS, AllKeywords, Keywords, refuse_keywords
@@ -79,6 +79,12 @@ class Jacobian:
 
     def _jacobian(self, call: BoundCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         program = call.program
+        if program.communicates:
+            raise NotDifferentiable(
+                "this function communicates with other ranks, and a Jacobian is that of one rank.",
+                "Multiply with vectors: tg.vjp and tg.jvp give derivatives of what all ranks compute.",
+                program.lowered.function.origin,
+            )
         active = program.active_results(scalar=False)
         wrt = program.wrt_vars()
         if program.never_returns:

@@ -16,6 +16,7 @@ import numpy as np
 
 import tapegen.rules  # noqa: F401  (registers them)
 from tapegen.errors import BadArgument, CompileLimit, NotDifferentiable, of_program
+from tapegen.frontend.calls.communication import Communication, close
 from tapegen.frontend.calls.inline import bind, collect_items, function_frame, inline_function
 from tapegen.frontend.calls.recursion_signatures import Recursion, Routines
 from tapegen.frontend.calls.resolve import call_value
@@ -274,6 +275,7 @@ class _Run:
     ) -> None:
         self.func, self.args, self.kwargs, self.fixed = func, args, kwargs, fixed
         self.cx = new_context(recursion)
+        self.cx.communication = Communication()
         self.cx.assumptions.changing, self.cx.written_out = changing, recursion.written_out
         self.params: list[Param] = []
         self.statics: list[Static] = []
@@ -313,7 +315,7 @@ class _Run:
                 else:
                     put_name(cx, argument, adopt_argument(cx, self._parameter(argument, value, ()), argument))
             cx.calls.append((self.func, ()))
-            result = export(cx, run_body(cx, frame.node.body))
+            result = close(cx, export(cx, run_body(cx, frame.node.body)), [param.var for param in self.params])
             output, exprs = flat_result(cx, result)
             mutations = mutations_of(cx, exprs)
         except Unreachable:

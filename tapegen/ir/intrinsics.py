@@ -11,11 +11,13 @@ import inspect
 import logging
 import warnings
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tapegen.ir.progress_bars import PROGRESS
+
+Func = TypeVar("Func")
 
 
 def and_(a: Any, b: Any) -> Any:
@@ -243,9 +245,20 @@ CHANGING = DRAWS | MAKERS | {pop, twin, draw_as}
 """Functions with side effects."""
 
 
+def acts(func: Func) -> Func:
+    """Declare that a function has side effects which other processes see."""
+    func.__tapegen_acts__ = True  # type: ignore[attr-defined]
+    return func
+
+
+def is_acting(func: Any) -> bool:
+    """Whether other processes see what a call does: it cannot be undone, and a run cannot begin again."""
+    return getattr(func, "__tapegen_acts__", False) is True
+
+
 def changes(func: Any) -> bool:
     """Whether a call has side effects: it runs exactly once, in program order, and is never recomputed."""
-    return isinstance(func, Hashable) and func in CHANGING
+    return isinstance(func, Hashable) and (func in CHANGING or is_acting(func))
 
 
 def is_draw(func: Any) -> bool:

@@ -274,6 +274,12 @@ class Program:
         return self._once("has messages", lambda: has_messages(self.lowered.function.body))
 
     @property
+    def communicates(self) -> bool:
+        """Whether the program does what other processes see, so that it cannot run again."""
+        called = self._once("called functions", lambda: called_functions(self.lowered.function.body))
+        return any(map(intrinsics.is_acting, called))
+
+    @property
     def never_returns(self) -> bool:
         """Whether every path through the primal ends in an exception."""
         return self._once("never returns", lambda: _never_returns(self.lowered.function.body[:-1]))
@@ -745,8 +751,10 @@ class Program:
         return list(dict.fromkeys(span for span in found.values() if span is not None))
 
     def _build(self, key: str, form: Form, *, wide: bool) -> Callable[..., Any]:
-        if self.options.backend == "python":
+        if self.options.backend == "python" or (self.communicates and self.options.backend == "auto"):
             return self._python(self.function(form))
+        if self.communicates:
+            raise BuildError("a program that communicates runs as Python.", 'Use backend="auto" or "python".')
         if not compiles():
             return self._uncompiled(self.function(form), DISABLED, None)
         try:

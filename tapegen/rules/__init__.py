@@ -13,6 +13,7 @@
 * `arrays` - creation, shapes, indexing, selection, sorting
 * `linalg` - linear algebra of NumPy and SciPy
 * `signal` - Fourier transforms, filters, windows
+* `mpi` - communication between ranks
 * `scipy` - special functions, statistics, interpolation, quadrature, differential equations, optimization
 
 A rule file imports NumPy, SciPy, math, the registry and the rules' helpers, nothing else.

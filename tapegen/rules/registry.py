@@ -128,6 +128,7 @@ _AWAITED = {
     "scipy.ndimage": ("tapegen.rules.signal.scipy_ndimage",),
     "scipy.interpolate": ("tapegen.rules.scipy.interpolate", "tapegen.rules.scipy.splines"),
     "scipy.optimize": ("tapegen.rules.scipy.optimize",),
+    "mpi4py.MPI": ("tapegen.rules.mpi.adjoints",),
 }
 
 

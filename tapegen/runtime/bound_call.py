@@ -382,9 +382,15 @@ class BoundCall:
             if len(entry) < len(arrays):  # compiled code does not accept read-only arrays to write into
                 return program.interpret(program.function(form), leaves)
             return program.run(form, leaves, restore)
+        except TapegenError as refused:
+            if program.communicates and refused.span is None:
+                refused.span = program.place(refused)[0] or program.lowered.function.origin
+            raise
         except Raised as raised:
             error = raised.error
             progress_bars.close_since(bars)
+            if program.communicates:  # what other ranks have received cannot be undone
+                raise of_program(error) from None
             told = math.inf if raised.interpreted else messages.count() - told
             _restore_arguments(entry, states)
             if isinstance(error, RuntimeError) and str(error) == messages.FAILED and (own := messages.failure()):

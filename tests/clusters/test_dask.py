@@ -380,3 +380,13 @@ def test_the_page(
     monkeypatch.setattr(gradients, "_usable", lambda client: client)
     run(python_of(page).replace('if __name__ == "__main__":', "if True:"), tmp_path / "page.py")
     assert capsys.readouterr().out.splitlines() == promised(page)
+
+
+def test_the_example(threads: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS.parent / "examples"))
+    without_compiling(monkeypatch)
+    import fit_dask
+
+    monkeypatch.setattr(fit_dask, "HOURS", 2000)
+    monkeypatch.setattr(fit_dask, "PART", 500)
+    assert fit_dask.main(threads)["worst"] < 0.3

@@ -22,6 +22,7 @@ from tests.documentation.pages import DOCS, is_of_the_package, promised, python_
 ELSEWHERE = {
     "cache.md": "tests/cli/test_command_line.py",
     "howto/clusters.md": "tests/clusters/test_dask.py",
+    "howto/mpi.md": "tests/clusters/test_mpi.py",
     "command_line.md": "tests/cli/test_command_line.py",
     "libraries.md": "tests/export/test_library.py",
     "networks.md": "tests/tape/test_nn.py",

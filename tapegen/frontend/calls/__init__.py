@@ -11,6 +11,7 @@
 * `repack` - results of an outlined program in the structures they belong to
 * `nested_derivatives` - derivatives taken inside a program
 * `batches` - a function called for each instance of a batch
+* `communication` - methods of mpi4py, which other ranks take part in
 * `random_replay` - the same random draws in each run of an outlined program
 * `recursion` - recursive functions as routines
 * `recursion_signatures` - what a recursive function is lowered for

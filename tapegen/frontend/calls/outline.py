@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import AliasError, BadArgument, NotDifferentiable
+from tapegen.frontend.calls.communication import refuse_communication
 from tapegen.frontend.calls.library_calls import is_library
 from tapegen.frontend.lowering.finalize import finish, resolved, surroundings
 from tapegen.frontend.mutation.outlined_containers import changes_of
@@ -159,6 +160,7 @@ def outline_call(
     first = tuple(done.names[var] for var in params)
     function = Function(name, (*first, *final), (*body, Return(values)), origin=cx.span())
     _check_stores(cx, function, (*params.values(), *others))
+    refuse_communication(cx, function.body)
     if derivative.has_aux and not (isinstance(output, Struct) and output.kind == "tuple" and len(output.children) == 2):
         raise cx.refusal(BadArgument, "has_aux=True needs a function that returns (objective, aux).", "Return two.")
     objective = output.children[0] if derivative.has_aux else output

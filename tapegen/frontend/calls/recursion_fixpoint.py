@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tapegen.errors import AliasError, CompileLimit, NotDifferentiable, TapegenError
+from tapegen.frontend.calls.communication import refuse_communication
 from tapegen.frontend.calls.recursion_signatures import Body, Form, Parameter, Path, Summary, is_parameter, plain_type
 from tapegen.frontend.expressions.expressions import enter, put_name
 from tapegen.frontend.lowering.control_flow import body_of, run_body
@@ -224,6 +225,7 @@ def _stored(block: Block) -> Iterator[Var]:
 
 def _refuse_surroundings(cx: Context, frame: Frame, body: Body, old: Mapping[Var, Var]) -> None:
     """Refuse a routine that changes its surroundings: they are passed to it, and it may not write them."""
+    refuse_communication(cx, body.block)
     around = list(surroundings(body.block, body.values, body.params))
     stored = [old.get(array, array) for array in _stored(body.block)]
     for var in around:

@@ -16,6 +16,7 @@ import numpy as np
 
 from tapegen.errors import NotDifferentiable, TapegenError
 from tapegen.frontend.calls.batches import Batched, batch_call, batched_call
+from tapegen.frontend.calls.communication import call_of_mpi, of_mpi
 from tapegen.frontend.calls.constructors import construct
 from tapegen.frontend.calls.custom_rules import call_own, own_rule
 from tapegen.frontend.calls.handlers import HANDLERS, METHODS, PASSED_ON, handled
@@ -196,6 +197,8 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return with_progress(cx, func, args, kwargs)
     if intrinsics.tells(func):
         return told(cx, func, args, kwargs)
+    if of_mpi(func):
+        return call_of_mpi(cx, func, args, kwargs)
     handler = handled(func)
     if handler is not None:
         if handler.parameters is PASSED_ON and kwargs:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import tapegen.rules
-from tapegen.frontend.templates import library_functions, stdlib_functions, ufunc_methods
+from tapegen.frontend.templates import library_functions, mpi_methods, stdlib_functions, ufunc_methods
 from tapegen.rules.gradient_modifiers import stop_gradient
 
 _RULES = str(Path(tapegen.rules.__file__).parent)
@@ -20,7 +20,13 @@ COMPENSATES = sum([1.0, 1e100, -1e100]) == 1.0
 
 def is_own(file: str) -> bool:
     """Whether a source file belongs to tapegen: a template or a rule."""
-    texts = (__file__, library_functions.__file__, stdlib_functions.__file__, ufunc_methods.__file__)
+    texts = (
+        __file__,
+        library_functions.__file__,
+        stdlib_functions.__file__,
+        mpi_methods.__file__,
+        ufunc_methods.__file__,
+    )
     return file in texts or file.startswith(_RULES)
 
 

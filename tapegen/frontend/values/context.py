@@ -131,6 +131,7 @@ class Context:
         self.routines: Any = None
         self.open_tries = 0  # open `try` statements on this path, see `desugar_try`
         self.caller: Any = None  # a `CallerState`
+        self.communication: Any = None  # a `calls.communication.Communication`, of a program that may say something
         self.unrolled: set[Any] = set()
         self.kept: list[Any] = []
         self.collect: Callable[..., Any] = _not_set  # collect(cx, function, args, kwargs): the items of a generator

@@ -64,10 +64,10 @@ class BlockItem:
 
 def _has_effects(expr: Expr | Slice) -> bool:
     called = traversal.callees(expr)
-    return not called.isdisjoint(_EFFECTS) or Routine in map(type, called)
+    return any(func in _EFFECTS or intrinsics.changes(func) or type(func) is Routine for func in called)
 
 
-_EFFECTS: frozenset[Any] = intrinsics.CHANGING | {intrinsics.append, intrinsics.set_item, intrinsics.tell, print}
+_EFFECTS: frozenset[Any] = frozenset({intrinsics.append, intrinsics.set_item, intrinsics.tell, print})
 
 
 class BlockPass(ABC):

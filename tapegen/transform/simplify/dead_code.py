@@ -100,7 +100,7 @@ def _may_raise(stmt: Stmt) -> bool:
 
 
 def is_pure(value: Expr) -> bool:
-    return traversal.callees(value).isdisjoint(intrinsics.CHANGING)
+    return not any(map(intrinsics.changes, traversal.callees(value)))
 
 
 # ---- dead stores -----------------------------------------------------------------------------------------------------
