@@ -87,6 +87,11 @@ DEFECTS = {
     "tape": (tg.GradientTape, "gradient", lambda parts: scaled(parts, 1.001)),
     "written": (checks, "module_text", lambda text: text.replace("np.cos(", "np.sin(")),
     "loops": (Program, "compiled_text", lambda made: dataclasses.replace(made, text=made.text.replace("cos(", "sin("))),
+    "chunks": (
+        Program,
+        "compiled_text",
+        lambda made: dataclasses.replace(made, text=made.text.replace("cos(", "sin(")),
+    ),
 }
 
 
