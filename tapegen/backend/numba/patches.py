@@ -274,8 +274,7 @@ PATCHES = (
             Uses("numba.core.codegen:JITCodeLibrary._finalize_final_module", ("self",)),
             Uses("numba.core.codegen:JITCodeLibrary._finalize_dynamic_globals", ("self",)),
             Uses("numba.core.codegen:JITCodeLibrary._verify_declare_only_symbols", ("self",)),
-            Uses("numba.core.codegen:JITCPUCodegen.set_env", ("self", "env_name", "env")),
-            Uses("numba.core.environment:lookup_environment", ("env_name",)),
+            Uses("numba.core.codegen:JITCodeLibrary.get_pointer_to_function", ("self", "name")),
         ),
     ),
     Patch(

@@ -1,7 +1,8 @@
 """Callees: functions that only compiled code calls, numba's implementations and the helpers of generated text.
 
 numba optimizes each of them in full, makes machine code of it, and a function of C that calls it.  Nobody uses these:
-the code that calls it contains a copy, which is optimized with the rest.
+the code that calls it contains a copy, which is optimized with the rest.  A function that reads objects of Python, as
+some errors do, is compiled as by numba, since its code tells where they are.
 """
 
 # mypy: disable-error-code="no-untyped-call, method-assign, attr-defined"
@@ -15,27 +16,29 @@ from typing import Any
 from numba import _dynfunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.cpu import CPUContext
-from numba.core.environment import lookup_environment
 from numba.core.typed_passes import NativeLowering
-
-_ENVIRONMENT = "_ZN08NumbaEnv"
-"""How numba begins the names of the variables that hold the constants of a function."""
 
 
 class CalleeLibrary(JITCodeLibrary):
-    """A library that others link, and that is no machine code itself."""
+    """A library that others link; while `is_part`, it is no machine code itself."""
+
+    is_part = True
 
     def _optimize_final_module(self) -> None:
-        """Leave that to the function that it becomes part of."""
+        if not self.is_part:
+            super()._optimize_final_module()
 
     def _finalize_final_module(self) -> None:
+        if not self.is_part:
+            super()._finalize_final_module()
+            return
         self._finalize_dynamic_globals()
         self._verify_declare_only_symbols()
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """There is no code to point to."""
-        return 0
+        """The address of a function; 0 where there is no machine code."""
+        return 0 if self.is_part else int(super().get_pointer_to_function(name))
 
 
 @contextmanager
@@ -51,16 +54,11 @@ def callees_are_parts() -> Iterator[None]:
 
     def executable(self: Any, library: Any, fndesc: Any, env: Any) -> Any:
         if isinstance(library, CalleeLibrary):
-            name = fndesc.qualname.rpartition(".")[2]
-            return _dynfunc.make_function(fndesc.lookup_module(), name, "no entry point", 0, env, (library,))
-        made = get_executable(self, library, fndesc, env)
-        engine = library.codegen._engine
-        for variable in library._final_module.global_variables:
-            if variable.name.startswith(_ENVIRONMENT) and engine.is_symbol_defined(variable.name):
-                constants = lookup_environment(variable.name)
-                if constants is not None:
-                    library.codegen.set_env(variable.name, constants)
-        return made
+            library.is_part = not env.consts
+            if library.is_part:
+                name = fndesc.qualname.rpartition(".")[2]
+                return _dynfunc.make_function(fndesc.lookup_module(), name, "no entry point", 0, env, (library,))
+        return get_executable(self, library, fndesc, env)
 
     NativeLowering.run_pass = lowered
     CPUContext.get_executable = executable
