@@ -64,7 +64,15 @@ def pop_of_elements(w, v):
     return items.pop() * items[0] * v[1]
 
 
-PROGRAMS = [append, extend, set_item, insert, number_to_arrays, one_of_two_kinds, pop_of_elements]
+def in_a_branch(w, v):
+    items = [w]
+    for i in range(3):
+        if i != 1:
+            items.append(v[i] * 2.0)
+    return np.sum(items[0]) * items[-1] * items[1]
+
+
+PROGRAMS = [in_a_branch, append, extend, set_item, insert, number_to_arrays, one_of_two_kinds, pop_of_elements]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)

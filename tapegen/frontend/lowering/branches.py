@@ -36,7 +36,8 @@ def branches(
         except Widen as widen:
             cx.state = base
             for number, contents in widen.lists.items():
-                widen_cell(cx, number, contents)
+                loop, before = cx.loop
+                widen_cell(cx, number, contents, loop if number in before else None)
             base = cx.state
     (first, _, a), (second, _, b) = sides
     if len(living) == 1:

@@ -239,6 +239,7 @@ class _Loop:
         self.ends = []
         cx.heads.append(head)
         cx.frame.loops.append((self.head, self.after))
+        around, cx.loop = cx.loop, cx.loop if self.series is None else (self.stmt, self.before)
         try:
             with cx.block(body, start):
                 try:
@@ -249,6 +250,7 @@ class _Loop:
                 except Unreachable:
                     pass
         finally:
+            cx.loop = around
             cx.heads.pop()
             cx.frame.loops.pop()
         return body

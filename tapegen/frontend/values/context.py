@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -124,6 +124,7 @@ class Context:
         self.sweep_ends = (0, 0)  # and where it ends: in which block, after how many statements
         self.effects = 0  # statements so far that may change the value of an expression
         self.heads: list[Head] = []
+        self.loop: tuple[Any, Set[int]] = None, frozenset()  # the innermost `for`, and containers made before it
         self.written_out: dict[Any, TapegenError] | None = None  # loops that must be unrolled, and why
         self.calls: list[tuple[Any, tuple[Any, ...]]] = []
         self.inlined: Counter[Any] = Counter()

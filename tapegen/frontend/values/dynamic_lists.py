@@ -69,8 +69,8 @@ def widen_cell(cx: Context, cell: int, sides: Sides, loop: Any = None) -> None:
     template = merge.template("item", items)
     try:
         made = make_run_list(cx, template, content.children, _name_of(cx, cell), loop)
-    except NotDifferentiable as error:  # unrolling does not help: the item is a union in each iteration
-        cx.loop_refused(None if isinstance(template, Choice) else loop, error)
+    except NotDifferentiable as error:  # unrolling does not help where an item is a union in each iteration
+        cx.loop_refused(None if any(isinstance(item, Choice) for item, _ in items) else loop, error)
     cx.state.cells[cell] = Cell(made)
 
 
