@@ -156,8 +156,39 @@ def passed_on(u: Any) -> Any:
     comm.Recv(v, rank - 1)
     if rank + 1 < size:
         comm.Send(v * v, rank + 1)
-        return 0.0
+        return 0
     return np.sum(v)
+
+
+def all_to_all(u: Any) -> Any:
+    """Requests of both kinds in one list, which grows in loops over the ranks."""
+    requests, buffers = [], []
+    for other in range(size):
+        if other != rank:
+            b = np.empty_like(u)
+            buffers.append(b)
+            requests.append(comm.Irecv(b, other))
+    for other in range(size):
+        if other != rank:
+            requests.append(comm.Isend(u * (other + 1), other))
+    for request in requests:
+        request.Wait()
+    return sum(np.sum(b * b) for b in buffers) + np.sum(u)
+
+
+def pipelined(u: Any) -> Any:
+    """Requests that one iteration makes and the next one waits for."""
+    x, v = u.copy(), np.empty_like(u)
+    s, r = comm.Isend(x, after), comm.Irecv(v, before)
+    for _ in range(3):
+        r.Wait()
+        s.Wait()
+        x = x * v
+        v = np.empty_like(u)
+        s, r = comm.Isend(x, after), comm.Irecv(v, before)
+    r.Wait()
+    s.Wait()
+    return np.sum(x * v)
 
 
 def integers(u: Any) -> Any:
@@ -183,6 +214,8 @@ FUNCTIONS: list[Callable[[Any], Any]] = [
     extremes,
     until,
     passed_on,
+    all_to_all,
+    pipelined,
     integers,
 ]
 

@@ -23,7 +23,18 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).with_name("mpi_program.py")
 CHECKS = (
     *("halo", "ring", "open_chain", "any_source", "crossed", "sums", "rooted", "gathers", "extremes", "until"),
-    *("passed_on", "integers", "random", "communicator", "tie", "jacobian", "numba", "never_waited"),
+    *(
+        "passed_on",
+        "all_to_all",
+        "pipelined",
+        "integers",
+        "random",
+        "communicator",
+        "tie",
+        "jacobian",
+        "numba",
+        "never_waited",
+    ),
     *(
         "waited_on_one_path",
         "waited_twice",

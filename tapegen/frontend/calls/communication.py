@@ -21,7 +21,7 @@ from tapegen.frontend.calls.handlers import PASSED_ON, handles
 from tapegen.frontend.templates import mpi_methods
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.materialize import describe, expr_of, struct_of
-from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct, tuple_of
+from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, Struct, tuple_of
 from tapegen.frontend.values.state import known_value
 from tapegen.ir import traversal
 from tapegen.ir.intrinsics import is_acting
@@ -41,12 +41,18 @@ class Communication:
     ----------
     order : Var or None
         The array that links its operations; None before the first one.
+    sites : dict
+        Numbers of the places where messages are started.
     open : dict
-        The calls that start a message and are not waited for, by number, and their places.
+        Those of them that are not waited for, by number.
+    unclear : bool
+        Whether some request that is waited for was made at one of several places: only the run can tell.
     """
 
     order: Var | None = None
+    sites: dict[Span | None, int] = field(default_factory=dict)
     open: dict[int, Span | None] = field(default_factory=dict)
+    unclear: bool = False
 
 
 def of_mpi(func: Any) -> bool:
@@ -186,14 +192,18 @@ def _ordered(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | N
 @handles(mpi_methods.new_site, takes="")
 def _new_site(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     found = _communication(cx)
-    number = cx.new_number()
-    found.open[number] = cx.origin
+    number = found.sites.setdefault(cx.origin, len(found.sites))  # the same in every pass over a loop
+    if not found.unclear:
+        found.open[number] = cx.origin
     return StaticValue(number)
 
 
 @handles(mpi_methods.is_waited_for, takes="site")
 def _is_waited_for(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-    _communication(cx).open.pop(known_value(args[0]), None)
+    found, number = _communication(cx), known_value(args[0])
+    if number is UNKNOWN:
+        found.open, found.unclear = {}, True
+    found.open.pop(number, None)
     return StaticValue(None)
 
 
@@ -226,15 +236,18 @@ def close(cx: Context, result: Any, params: Sequence[Var]) -> Any:
     last = cx.assign("order", Load(array, _FIRST, number))
     end, count = cx.new_var("order", FLOAT), cx.new_var("count", INT)
     cx.emit(Assign((end, count), Call(finished, (last,), (), TupleOf((FLOAT, INT)))))
+    if isinstance(result, StaticValue) and type(result.value) is int:
+        result = StaticValue(float(result.value))  # a rank that returns a constant has a gradient all the same
     return _ended(cx, result, end)
 
 
 def _ended(cx: Context, value: Any, order: Var) -> Any:
+    """A result, as if it depended on the order."""
     if isinstance(value, Struct):
         children = tuple([_ended(cx, child, order) for child in value.children])
         return Struct(value.kind, value.keys, children, value.cls)
-    if isinstance(value, StaticValue) and isinstance(value.value, float):
-        value = Leaf(Const(value.value))  # a rank that returns a constant has a gradient all the same
+    if isinstance(value, StaticValue) and type(value.value) is float:
+        value = Leaf(Const(value.value))
     if not isinstance(value, Leaf) or not is_floating(value.type) or not isinstance(value.type, Array | Scalar):
         return value
     type_ = value.type
