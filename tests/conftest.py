@@ -22,14 +22,6 @@ def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(nests_reader, "compiled", nests_reader.uncompiled)
 
 
-@pytest.fixture
-def nothing_shared() -> Iterator[None]:
-    """A test that plants faults shares no program with functions of the same code, before it or behind it."""
-    closure_sharing._KNOWN.clear()
-    yield
-    closure_sharing._KNOWN.clear()
-
-
 @pytest.fixture(autouse=True)
 def rules_of_a_test_end() -> Iterator[None]:
     """Rules that a test registers end with it: programs are not stored on disk while there are any."""

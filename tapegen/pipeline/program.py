@@ -751,8 +751,14 @@ class Program:
         return list(dict.fromkeys(span for span in found.values() if span is not None))
 
     def _build(self, key: str, form: Form, *, wide: bool) -> Callable[..., Any]:
-        if self.options.backend == "python" or (self.communicates and self.options.backend == "auto"):
+        if self.options.backend == "python":
             return self._python(self.function(form))
+        if self.communicates and self.options.backend == "auto":
+            from tapegen.transform.loop_extraction import extract_loops
+
+            return self._python(
+                extract_loops(self.function(form), self._compiled_loop) if compiles() else self.function(form)
+            )
         if self.communicates:
             raise BuildError("a program that communicates runs as Python.", 'Use backend="auto" or "python".')
         if not compiles():
@@ -781,6 +787,32 @@ class Program:
                 found = Derived(source, stages.seeds, stages.kept, stages.recorded_bytes)
             place.save(found)
         return source
+
+    def _compiled_loop(self, loop: Function) -> Callable[..., Any] | None:
+        """A loop of a program that runs as Python, compiled; None where it has no compiled form."""
+        from tapegen.loops.pipeline import lower_to_loops
+
+        with self.boundary("printing"), without_passes(self.disabled):
+            try:
+                with deep():
+                    text = lower_to_loops(loop, boundscheck=self.options.boundscheck, wide=True)
+            except (NoCompiledForm, CompileLimit):
+                return None
+            source = self._kept(
+                emit(text, modules=self.lowered.modules, header=self._header(), decorator=self._decorator())
+            )
+        built: Any = build_numba(source, from_start=True, kept=self.options.cache)
+        python: list[Callable[..., Any]] = []
+
+        def call(*args: Any) -> Any:
+            if not python:
+                try:
+                    return built(*args)
+                except (NumbaError, CompileLimit, InternalError):  # of compiling, at the first call: nothing has run
+                    python.append(self._python(loop))
+            return python[0](*args)
+
+        return call
 
     def _uncompiled(self, function: Function, reason: str, span: Span | None) -> Callable[..., Any]:
         if self.options.backend == "numba":

@@ -13,8 +13,6 @@ from tapegen.backend.numba.compiler import GeneratedCodeCompiler
 from tapegen.loops import pipeline
 from tapegen.pipeline import compile, program
 
-pytestmark = pytest.mark.usefixtures("nothing_shared")
-
 CALLS = {
     "value": lambda f, x: f(x),
     "gradient": lambda f, x: f.value_and_grad(x),

@@ -19,8 +19,6 @@ from tapegen.cli import main
 from tapegen.errors import InternalError
 from tapegen.export.module import Wanted, module_text
 
-pytestmark = pytest.mark.usefixtures("nothing_shared")
-
 SCALE = np.array([1.5, np.inf])
 
 

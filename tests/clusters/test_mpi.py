@@ -101,3 +101,9 @@ def test_the_example() -> None:
     assert parallel["slope"] == pytest.approx(serial["slope"], rel=1e-13)
     assert parallel["misfit"] == pytest.approx(serial["misfit"], rel=1e-10)
     assert parallel["wrong"] == serial["wrong"]
+
+
+@pytest.mark.compiled
+def test_loops_are_compiled() -> None:
+    done = run(2, str(PROGRAM.with_name("mpi_loops.py")))
+    assert done.stdout.split() == ["passed", "passed"], done.stderr
