@@ -24,6 +24,9 @@ from tapegen.transform.recording.tape_sizes import LoopTapes, evaluated
 SEGMENT = 2**18
 """Bytes that the tapes of a segment may take even if a shorter one needs less memory: fewer checkpoints are made."""
 
+LONGEST = 2**22
+"""The iterations of a segment where the loop may never end: calls look for interrupts in between."""
+
 UNKNOWN = (4096, 1024, 256, 64, 16, 4, 1)
 """Intervals to try where it is unknown what an iteration records."""
 
@@ -153,7 +156,7 @@ class Planner:
         state = self.bytes_of(stages.checkpoint_bytes(stages.cuts[k]))
         count = self.bytes_of(loop.count)
         if state is None or count is None:
-            most = share // 2 // each
+            most = min(share // 2 // each, LONGEST, max(share // 2**4, 2**28) // each)
             return most if state is None or 2 * state <= share else 0
         state += _LIST_ITEM
         best = math.sqrt(count * state / each)  # the least memory in sum

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import math
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -386,3 +389,39 @@ def test_second_derivatives_record() -> None:
     x = np.array([0.3, 0.5])
     expected = tg.hessian(f, backend="python")(x, 60)
     np.testing.assert_array_equal(tg.hessian(f, backend="python", memory=500)(x, 60), expected)
+
+
+ENDLESS = """
+import math, os, signal, threading, time
+import tapegen as tg
+
+def endless(x, bound):
+    while x < bound:
+        x = math.sin(x) + 0.1
+    return x
+
+derived = tg.differentiable(endless, backend="numba", memory="1MB")
+x = 0.5
+assert math.isfinite(derived.grad(x, 0.8))
+try:
+    threading.Timer(20.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    start = time.time()
+    derived.grad(x, 10.0)
+except KeyboardInterrupt:
+    assert time.time() - start < 22.0
+    print("interrupted")
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+start = time.time()
+try:
+    derived.grad(x, 10.0)
+except KeyboardInterrupt:
+    print("again", time.time() - start < 2.5)
+"""
+
+
+@pytest.mark.compiled
+def test_interrupt_ends_a_loop_without_end(tmp_path: Path) -> None:
+    program = tmp_path / "endless.py"
+    program.write_text(ENDLESS)
+    ran = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "interrupted\nagain True\n", "")

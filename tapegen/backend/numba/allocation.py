@@ -133,6 +133,17 @@ def _begun(context: Any, builder: IRBuilder, sig: Signature, args: Any) -> Value
     return context.get_dummy_value()
 
 
+def _polled(context: Any, builder: IRBuilder, sig: Signature, args: Any) -> Value:
+    with cgutils.if_unlikely(builder, memory_limit.is_interrupted(builder)):
+        context.call_conv.return_user_exc(builder, KeyboardInterrupt, ())
+    return context.get_dummy_value()
+
+
+@intrinsic
+def _poll(typing: Any) -> Any:
+    return types.none(), _polled
+
+
 @intrinsic
 def _longer_tape(typing: Any, tape: Any) -> Any:
     return (tape(tape), _longer) if isinstance(tape, types.Array) and tape.layout == "C" else None
@@ -195,6 +206,17 @@ def _calls_growth(func_ir: Any, var: Any) -> bool:
     return isinstance(definition, ir.Global) and _GROWS.fullmatch(definition.name) is not None
 
 
+_CHECKPOINTS = re.compile(r"\w*_checkpoints(_\d+)?(\.\d+)?")
+"""The lists of checkpoints of a source, see `transform.recording.checkpoints`."""
+
+
+def _appends_checkpoint(func_ir: Any, var: Any) -> bool:
+    """Whether a variable holds the method that appends to one of them."""
+    definition = guard(get_definition, func_ir, var)
+    is_append = isinstance(definition, ir.Expr) and definition.op == "getattr" and definition.attr == "append"
+    return is_append and _CHECKPOINTS.fullmatch(definition.value.name) is not None
+
+
 @register_pass(mutates_CFG=False, analysis_only=False)
 class NewArrays(FunctionPass):
     """Replaces calls of `np.empty`, `np.zeros` and a few others by calls of functions of our own."""
@@ -208,28 +230,39 @@ class NewArrays(FunctionPass):
         """Whether there are any."""
         found = has_tapes = False
         for block in state.func_ir.blocks.values():
-            for call in block.find_exprs(op="call"):
+            for call in list(block.find_exprs(op="call")):
                 if call.kws or call.vararg is not None:
                     continue
                 written = _WRITTEN.get((_name_in_numpy(state.func_ir, call.func), len(call.args)))
                 if _calls_growth(state.func_ir, call.func):
                     written, has_tapes = _longer_tape, True
                 found |= self._replaced(block, call, written)
+                if _appends_checkpoint(state.func_ir, call.func):
+                    self._look_before(block, call)
+                    found = True
         if has_tapes:
             self._begin(state.func_ir)
         if found or has_tapes:
             state.func_ir._definitions = build_definitions(state.func_ir.blocks)
         return found or has_tapes
 
-    def _begin(self, func_ir: Any) -> None:
-        """Report at the start of a function that its tapes are new."""
-        block = func_ir.blocks[min(func_ir.blocks)]
+    def _look_before(self, block: Any, call: Any) -> None:
+        """Look for an interrupt before a call."""
+        place = next(k for k, stmt in enumerate(block.body) if isinstance(stmt, ir.Assign) and stmt.value is call)
+        self._insert(block, place, "poll", _poll)
+
+    def _insert(self, block: Any, place: int, name: str, written: Any) -> None:
+        """Insert a call without arguments."""
         scope, loc = block.scope, block.loc
-        function, done = (scope.redefine("$begin_tapes", loc) for _ in range(2))
-        block.body[:0] = [
-            ir.Assign(ir.Global("begin_tapes", _begin_tapes, loc), function, loc),
+        function, done = (scope.redefine(f"${name}", loc) for _ in range(2))
+        block.body[place:place] = [
+            ir.Assign(ir.Global(name, written, loc), function, loc),
             ir.Assign(ir.Expr.call(function, (), (), loc), done, loc),
         ]
+
+    def _begin(self, func_ir: Any) -> None:
+        """Report at the start of a function that its tapes are new."""
+        self._insert(func_ir.blocks[min(func_ir.blocks)], 0, "begin_tapes", _begin_tapes)
 
     def _replaced(self, block: Any, call: Any, written: Any) -> bool:
         if written is None:

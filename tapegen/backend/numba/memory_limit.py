@@ -42,8 +42,15 @@ ROOM, BEGIN = "tapegen_room", "tapegen_begin"
 _LASTS = 0.5  # seconds for which a measurement is valid
 _UNKNOWN = 2**62
 
-_cells = (ctypes.c_int64 * 3)(_UNKNOWN, 0, _UNKNOWN)
-"""The number of bytes that an array may take, the bytes of the tapes of a call so far, and the limit of these."""
+_cells = (ctypes.c_int64 * 4)(_UNKNOWN, 0, _UNKNOWN, 0)
+"""The number of bytes that an array may take, the bytes of the tapes of a call so far, and the limit of these; when
+compiled code last looked for an interrupt."""
+
+POLL = "tapegen_interrupted"
+"""The function that compiled code calls at checkpoints: whether Ctrl-C was pressed."""
+
+_CYCLES = 2**28
+"""Cycles of the processor between two looks, about a tenth of a second."""
 
 stale = 0.0
 """When to measure again."""
@@ -183,12 +190,47 @@ def provide() -> None:
     builder.store(builder.add(before, builder.select(fits, kept, ir.Constant(number, 0))), place)
     builder.ret(builder.zext(fits, flag))
 
+    _define_poll(module, cells)
     parsed = llvm.parse_assembly(str(module))
     engine = llvm.create_mcjit_compiler(parsed, llvm.Target.from_default_triple().create_target_machine())
     engine.finalize_object()
-    for name in (BEGIN, ROOM):
+    for name in (BEGIN, ROOM, POLL):
         llvm.add_symbol(name, engine.get_function_address(f"{name}_here"))
     _engines.append(engine)
+
+
+def _python(builder: ir.IRBuilder, name: str, result: ir.Type, *args: ir.Value) -> ir.Value:
+    """Call a function of CPython."""
+    address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+    kind = ir.FunctionType(result, [arg.type for arg in args])
+    return builder.call(builder.inttoptr(ir.Constant(ir.IntType(64), address), kind.as_pointer()), args)
+
+
+def _define_poll(module: ir.Module, cells: ir.Value) -> None:
+    """Define the function that looks for an interrupt, at most once in some time."""
+    number, flag = ir.IntType(64), ir.IntType(32)
+    polls = ir.Function(module, ir.FunctionType(flag, []), f"{POLL}_here")
+    builder = ir.IRBuilder(polls.append_basic_block())
+    clock = ir.Function(module, ir.FunctionType(number, []), "llvm.readcyclecounter")
+    now = builder.call(clock, [])
+    place = builder.gep(cells, [ir.Constant(flag, 3)], source_etype=number)
+    passed = builder.sub(now, builder.load(place, typ=number))
+    with builder.if_then(builder.icmp_unsigned(">", passed, ir.Constant(number, _CYCLES)), likely=False):
+        builder.store(now, place)
+        state = _python(builder, "PyGILState_Ensure", flag)
+        raised = _python(builder, "PyErr_CheckSignals", flag)  # runs the handlers
+        is_raised = builder.icmp_signed("!=", raised, ir.Constant(flag, 0))
+        with builder.if_then(is_raised):
+            _python(builder, "PyErr_Clear", ir.VoidType())  # compiled code raises it
+        _python(builder, "PyGILState_Release", ir.VoidType(), state)
+        builder.ret(builder.zext(is_raised, flag))
+    builder.ret(ir.Constant(flag, 0))
+
+
+def is_interrupted(builder: ir.IRBuilder) -> ir.Value:
+    """Emit the question whether Ctrl-C was pressed."""
+    known = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.IntType(32), []), POLL)
+    return builder.icmp_unsigned("!=", builder.call(known, []), ir.IntType(32)(0))
 
 
 def begin_tapes(builder: ir.IRBuilder) -> None:
