@@ -27,9 +27,9 @@ def in_branch_value_and_grad(m, v, w, result_bar=1.0):
             m_2[1, i] = t[i]
     else:
         m_2 = m
-    t_1 = np.dot(m_2, w)
+    m_at_w = np.dot(m_2, w)
     result = 0.0
-    t_1_bar = np.empty(m_n0)
+    m_at_w_bar = np.empty(m_n0)
     w_n0 = w.shape[0]
     m_2_bar = np.empty((m_n0, w_n0))
     m_bar = np.empty(m.shape)
@@ -37,18 +37,18 @@ def in_branch_value_and_grad(m, v, w, result_bar=1.0):
     v_bar = np.empty(v_n0)
     # ---- both sweeps in one loop -----------------------------------------
     for i in range(m_n0):
-        result += t_1[i]
+        result += m_at_w[i]
         # return np.sum(m @ w)
-        t_1_bar[i] = result_bar
+        m_at_w_bar[i] = result_bar
     # ---- backward sweep --------------------------------------------------
     for i in range(m_n0):
         for j in range(w_n0):
-            m_2_bar[i, j] = t_1_bar[i] * w[j]
+            m_2_bar[i, j] = m_at_w_bar[i] * w[j]
     if np.dot(v, w) > 0.0:
         # m[1] = m @ v
         if m_n0 < 2:
             raise IndexError("index is out of bounds")
-        t_bar = np.empty(w_n0)
+        m_new_bar = np.empty(w_n0)
         if (
             (w_n0 != m_n0)
             | (v_n0 != w_n0)
@@ -59,23 +59,23 @@ def in_branch_value_and_grad(m, v, w, result_bar=1.0):
         if m_n0 != m_n1:
             raise ValueError("operands could not be broadcast together")
         for i in range(w_n0):
-            t_bar[i] = m_2_bar[1, i]
+            m_new_bar[i] = m_2_bar[1, i]
             m_2_bar[1, i] = 0.0
-        t_2 = np.dot(m_1_kept.T, t_bar)
+        t_1 = np.dot(m_1_kept.T, m_new_bar)
         for i in range(m_n0):
             for j in range(w_n0):
-                m_2_bar[i, j] += t_bar[i] * v[j]
-        t_3 = np.dot(m_2_bar, m.T)
-        t_4 = np.dot(m.T, m_2_bar)
+                m_2_bar[i, j] += m_new_bar[i] * v[j]
+        t_2 = np.dot(m_2_bar, m.T)
+        t_3 = np.dot(m.T, m_2_bar)
         for i in range(v_n0):
-            v_bar[i] = t_2[i * m_1]
+            v_bar[i] = t_1[i * m_1]
         # m = m @ m
         for i in range(m_n0):
             for k in range(m_bar.shape[1]):
                 m_bar[i, k] = 0.0
             for j in range(m_n1):
+                m_bar[i, j] += t_2[i, j]
                 m_bar[i, j] += t_3[i, j]
-                m_bar[i, j] += t_4[i, j]
     else:
         # if v @ w > 0.0:
         if w_n0 != m_n1:
@@ -85,5 +85,5 @@ def in_branch_value_and_grad(m, v, w, result_bar=1.0):
                 m_bar[i, j] = m_2_bar[i, j]
         for k_1 in range(v_bar.shape[0]):
             v_bar[k_1] = 0.0
-    w_bar = np.dot(m_2.T, t_1_bar)
+    w_bar = np.dot(m_2.T, m_at_w_bar)
     return result, m_bar, v_bar, w_bar
