@@ -23,7 +23,7 @@ import tapegen as tg
 RECORDED = 6e9
 """Bytes that a recording program may take beside the others of this machine."""
 
-REPEATS, LONGEST = 5, 10.0
+REPEATS, LONGEST = 5, 4.0
 """Calls of which the fastest counts, and the seconds that they may take in sum."""
 
 HEAD = (

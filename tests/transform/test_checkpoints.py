@@ -391,6 +391,41 @@ def test_second_derivatives_record() -> None:
     np.testing.assert_array_equal(tg.hessian(f, backend="python", memory=500)(x, 60), expected)
 
 
+def walk(x: float, rng: np.random.Generator, n: int) -> float:
+    s = x
+    for k in range(n):
+        s = s * math.sin(s) + 0.1 * rng.normal()
+        if k % 3 == 0:
+            s = s + rng.uniform(0.0, 1.0) * x
+    return s
+
+
+def test_random_draws_are_drawn_again() -> None:
+    states = []
+    results = []
+    for memory in (None, "60kB"):
+        rng = np.random.default_rng(7)
+        derived = tg.differentiable(walk, backend="python", memory=memory)
+        results.append(derived.value_and_grad(0.3, rng, 4000))
+        states.append(rng.bit_generator.state)
+        value, pullback = derived.vjp(0.3, np.random.default_rng(7), 4000)
+        results.append((value, pullback(1.0)))
+        results.append((value, pullback(1.0)))
+    assert all(result == results[0] for result in results)
+    assert states[0] == states[1]
+    assert derived._specialise((0.3, rng, 4000), {}).program.variants
+
+
+def test_draws_of_several_generators_are_refused() -> None:
+    def f(x: float, a: np.random.Generator, b: np.random.Generator, n: int) -> float:
+        for _ in range(n):
+            x = x * math.sin(x) + a.normal() - b.normal()
+        return x
+
+    with pytest.raises(tg.TapeMemoryError, match="several generators"):
+        tg.grad(f, backend="python", memory="8kB")(0.3, np.random.default_rng(1), np.random.default_rng(1), 4000)
+
+
 ENDLESS = """
 import math, os, signal, threading, time
 import tapegen as tg

@@ -23,7 +23,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -129,7 +128,13 @@ class _StateFinder:
         views: dict[Var, Assign] = {}
         memory: dict[Var, None] = {}
         state = State([], set())
+        generators = [var for var in inputs if isinstance(var.type, RandomGenerator)]
+        if len(generators) > 1:
+            raise Refused("it draws from several generators, which may be one and the same")
+        state.values += generators
         for var in inputs:
+            if var in generators:
+                continue
             writes = self._is_place(var) and bool(self.effects.roots(var) & self.written)
             if var in assigned:
                 state.values.append(var)
@@ -147,8 +152,6 @@ class _StateFinder:
         changed = traversal.assigned_in(*later, *backward)
         rewritten = frozenset().union(*(self.effects.writes.get(stmt, frozenset()) for stmt in later))
         for var in sorted({*inputs, *indexed} - assigned - set(state.values) - set(views), key=lambda var: var.name):
-            if isinstance(var.type, RandomGenerator):
-                continue
             contents = self._is_place(var) and bool(self.effects.roots(var) & rewritten)
             if contents and isinstance(var.type, ListOf):
                 raise Refused(f"the list '{var.name}' changes after the loop")
@@ -166,8 +169,10 @@ class _StateFinder:
             target = stmt.array if isinstance(stmt, Store) else None
             if target in self.sweeps.references:
                 raise Refused("which cotangents belong to its arrays depends on the run")
-            if any(map(_changes_state, traversal.calls(stmt))):
-                raise Refused("it draws random numbers")
+            if isinstance(stmt, Assign) and isinstance(stmt.value, Call) and stmt.value.func in _REPLAYED:
+                raise Refused("it takes derivatives of a function that draws random numbers")
+            if isinstance(stmt, Assign) and isinstance(stmt.value.type, RandomGenerator):
+                raise Refused("it makes a generator of random numbers")
             if isinstance(stmt, Effect) and stmt.call.func in (intrinsics.append, intrinsics.set_item):
                 raise Refused(f"the list '{stmt.call.args[0].name}' changes in it")  # type: ignore[union-attr]
             if isinstance(stmt, Assign) and isinstance(stmt.value, Call):
@@ -256,8 +261,8 @@ class _StateFinder:
         return len(frozenset().union(*firsts)) == len(names)
 
 
-def _changes_state(func: Any) -> bool:
-    return intrinsics.is_draw(func) or func in intrinsics.MAKERS or func in (intrinsics.twin, intrinsics.draw_as)
+_REPLAYED = (intrinsics.twin, intrinsics.draw_as)
+"""What puts the state of a generator back."""
 
 
 def checkpointed(
@@ -313,7 +318,7 @@ class Checkpointer:
         state = _StateFinder(cut.loop, self.program, sweeps, self.facts, self.names).find((plain,), backward)
         cut.state = tuple(state.values)
         segment, segments = (Var(self.names.fresh(name), INT) for name in ("segment", "segments"))
-        push = [self._pushed(var, builders.copy(var) if var in state.copied else var) for var in state.values]
+        push = [self._pushed(var, _kept(var, state)) for var in state.values]
         before: list[Stmt] = []
         after: list[Stmt] = []
         found: list[Stmt] = []  # what the backward sweep begins with
@@ -368,10 +373,10 @@ class Checkpointer:
                 found.append(Assign((renamed[var],), Call(np.empty_like, (var,), (), var.type)))
                 restored.append(Store(renamed[var], (), popped))
                 continue
-            if var in state.copied:  # a pullback may run again
+            if var in state.copied or isinstance(var.type, RandomGenerator):  # a pullback may run again
                 whole = Var(self.names.fresh(f"{var.name}_checkpoint"), var.type)
                 restored.append(Assign((whole,), popped))
-                popped = builders.copy(whole)
+                popped = _copied(whole)
             restored.append(Assign((renamed[var],), popped))
         if trips is not None:
             restored.append(Assign((cut.first,), renamed[trips]))
@@ -468,6 +473,17 @@ class Checkpointer:
         done = trips if builders.is_const(loop.step, 1) else Call(operator.mul, (loop.step, trips), (), INT)
         start = builders.int_add(loop.start, done)
         return (*head, For(loop.target, start, loop.stop, loop.step, (stop,), loop.origin)), full
+
+
+def _copied(var: Var) -> Call:
+    if isinstance(var.type, RandomGenerator):
+        return Call(intrinsics.twin, (var,), (), var.type)
+    return builders.copy(var)
+
+
+def _kept(var: Var, state: State) -> Expr:
+    """A value as its checkpoint holds it."""
+    return _copied(var) if var in state.copied or isinstance(var.type, RandomGenerator) else var
 
 
 def _silent(block: Block) -> Block:

@@ -17,11 +17,14 @@ from tapegen.analysis.scopes import Scopes
 from tapegen.analysis.shape_inference import Shapes
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Call, Const, Expr, For, Function, Stmt, Var, While
-from tapegen.ir.types import Array, ListOf, Scalar
+from tapegen.ir.types import Array, ListOf, RandomGenerator, Scalar
 from tapegen.transform.recording.tape_layout import Tape
 
 AROUND = 192
 """Approximate overhead in bytes of an array in a list."""
+
+OF_GENERATOR = 4096
+"""Approximate bytes of a generator of random numbers."""
 
 _DEPTH = 16
 _SPELLED = {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.floordiv: "//"}
@@ -105,6 +108,8 @@ class Sizes:
         """The bytes of a value in a list of checkpoints."""
         if isinstance(var.type, Scalar):
             return str(np.dtype(var.type.dtype).itemsize)
+        if isinstance(var.type, RandomGenerator):
+            return str(OF_GENERATOR)
         if not isinstance(var.type, Array):
             return None
         extents = [self._extent(var, axis, 0) for axis in range(var.type.rank)]
