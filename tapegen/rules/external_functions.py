@@ -21,6 +21,20 @@ def numbers() -> Mapping[Callable[..., Any], str]:
     return _NUMBERS
 
 
+_EQUALS: dict[Any, Any] = {}
+
+
+def same_number(func: Callable[..., Any], other: Callable[..., Any]) -> None:
+    """Declare that a function declared by `of_numbers` is another one, which has a vector variant."""
+    _EQUALS[func] = other
+
+
+def same_numbers() -> Mapping[Callable[..., Any], Callable[..., Any]]:
+    """The functions declared by `same_number`, and the others."""
+    load_awaited()
+    return _EQUALS
+
+
 _MATRICES: dict[Any, str] = {}
 
 

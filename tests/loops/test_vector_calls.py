@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import special
 
 import tapegen as tg
 from tapegen.backend.numba.build import build_numba, decorator_text
@@ -225,3 +226,16 @@ def test_gradients_without_errors() -> None:
     slope = (np.exp(y) * 2.0 / math.sqrt(math.pi) * np.exp(-t * t) + np.cos(t)) / x
     np.testing.assert_allclose(got[0], 0.5 / np.sqrt(x) * z + np.sqrt(x) * slope, rtol=1e-13, atol=1e-14)
     np.testing.assert_allclose(got[1], np.sqrt(x) * np.exp(y) * erf, rtol=1e-13, atol=1e-14)
+
+
+def errors_of_arrays(x):
+    return np.sum(special.erf(x) * special.log1p(x * x))
+
+
+def test_functions_of_scipy_that_others_equal_take_vector_instructions() -> None:
+    x = np.linspace(-7.0, 7.0, 501)
+    ours = tg.differentiable(errors_of_arrays)
+    text = str(ours.inspect(x).stages["vectorize_math"])
+    assert "= verf(" in text and "= vlog1p(" in text
+    plain = tg.differentiable(errors_of_arrays, backend="python")
+    np.testing.assert_allclose(ours.grad(x), plain.grad(x), rtol=1e-13, atol=1e-15)

@@ -23,7 +23,7 @@ from tapegen.ir.types import COMPLEX as COMPLEX_DTYPES
 from tapegen.loops.legalize.builder import LoopBuilder
 from tapegen.loops.legalize.combinatorics import counted
 from tapegen.loops.legalize.math_domains import DOMAINS, NUMPY_FOR, OVERFLOWS, is_inside, sign_of
-from tapegen.rules.external_functions import numbers
+from tapegen.rules.external_functions import numbers, same_numbers
 
 Operation = Callable[[LoopBuilder, Any, tuple[Expr, ...], Scalar], Expr]
 
@@ -495,6 +495,7 @@ def _math(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> E
 def from_library(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """A function of scalars that the backend takes from a library: it computes in double precision."""
     dtype = numbers()[func]
+    func = same_numbers().get(func, func)
     result = Call(func, tuple(convert(arg, dtype) for arg in args), (), Scalar(dtype))
     return convert(result, type_.dtype)
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy import special
 
-from tapegen.rules.external_functions import of_numbers
+from tapegen.rules.external_functions import of_numbers, same_number
 from tapegen.rules.helpers import keep_axis, kept_sum, require
 from tapegen.rules.registry import fixed, inactive, partials, pullback, text
 
@@ -16,6 +16,8 @@ of_numbers(special.rel_entr, special.kl_div, special.huber, special.pseudo_huber
 of_numbers(special.expm1, special.log1p, special.cbrt, special.exp2, special.exp10)
 of_numbers(special.erf, special.erfc, special.erfcx, special.erfinv, special.erfcinv, special.ndtr, special.log_ndtr)
 of_numbers(special.ndtri, special.owens_t, special.dawsn, special.exp1, special.expi, special.expn, special.spence)
+same_number(special.erf, math.erf)
+same_number(special.log1p, np.log1p)
 
 
 # ---- logistic ------------------------------------------------------------------------------------------------------
