@@ -56,14 +56,10 @@ def summed_downwards(x: Any, c: Any) -> Any:
     s = c
     last = 0.0
     for i in range(x.size - 1, -1, -1):
-        if i != x.size - 1 and n_of(i) > 0:
+        if i < x.size - 1:
             s = 0.5 * s * x[i + 1]
         last = x[i - 1] * s
     return s + last
-
-
-def n_of(i: Any) -> Any:
-    return i + 1
 
 
 def in_rows(x: Any, c: Any) -> Any:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
+
+import numpy as np
 
 from tapegen.analysis.memory_access import sources
 from tapegen.ir import intrinsics, traversal
@@ -186,10 +189,20 @@ def _reads(expr: Expr) -> Sequence[Access] | None:
             found.append(Access(part.array, part.index, False))
             arrays -= 1
         elif kind is Call and type(part.func) is not Routine:
-            arrays -= part.func is intrinsics.dim and type(part.args[0]) is Var and type(part.args[1]) is Const
+            arrays -= _is_size(part)
         elif kind is not Const:
             return None
     return None if arrays else found
+
+
+def _is_size(call: Call) -> bool:
+    """Whether a call reads nothing of an array but its shape."""
+    match call:
+        case Call(intrinsics.dim, (Var(), Const())):
+            return True
+        case Call(np.size | builtins.len, (Var() as array,)):
+            return isinstance(array.type, Array)
+    return False
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------
