@@ -11,7 +11,7 @@ from typing import Any, Generic, ParamSpec
 
 import numpy as np
 
-from tapegen.api import Differentiable, differentiable, refuse_recorded, with_options
+from tapegen.api import Differentiable, check_sequences, differentiable, refuse_recorded, with_options
 from tapegen.errors import BadArgument
 from tapegen.frontend.calls.batches import (
     OMITTED,
@@ -97,6 +97,7 @@ class Batch(Generic[P]):
     @hides_frames
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **kwargs: Any) -> Any:
         """Values and their derivatives along directions, which have the axes of their arguments."""
+        check_sequences(primals, tangents)
         return self.of("jvp").compiled(tuple(primals), tuple(tangents), **kwargs)
 
     @marks("batch", PIPELINE)
@@ -109,6 +110,7 @@ class Batch(Generic[P]):
     @hides_frames
     def hvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         """The products of the Hessians with directions, which have the axes of their arguments."""
+        check_sequences(primals, tangents)
         return self.of("hvp").compiled(tuple(primals), tuple(tangents))
 
     @hides_frames

@@ -14,6 +14,7 @@ from tapegen.api import (
     Differentiable,
     DifferentiableWithAux,
     along,
+    check_sequences,
     differentiable,
     directions,
     grad,
@@ -280,6 +281,7 @@ def hvp(
     12.0
     """
     refuse_keywords("hvp", options, DIRECTIONS)
+    check_sequences(primals, tangents)
     wrt = tuple([k for k, tangent in enumerate(tangents) if tangent is not None])
     plain, given = undecorated(func, options)
     gradient = grad(plain, wrt[0] if len(wrt) == 1 else wrt, **given)

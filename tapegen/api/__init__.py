@@ -9,6 +9,7 @@ from tapegen.api.decorator import differentiable
 from tapegen.api.differentiable_function import (
     Differentiable,
     DifferentiableWithAux,
+    check_sequences,
     directions,
     refuse_recorded,
     undecorated,
@@ -20,6 +21,7 @@ __all__ = [
     "Differentiable",
     "DifferentiableWithAux",
     "along",
+    "check_sequences",
     "differentiable",
     "directions",
     "grad",

@@ -233,6 +233,7 @@ class Differentiable(Generic[P, R]):
             these are those of the objective, and the auxiliary result of the function follows.
         """
         try:
+            check_sequences(primals, tangents)
             found = self._inline_cache.again("jvp", primals, tangents, kwargs)
             return self._along("jvp", primals, tangents, kwargs) if found is None else found
         except BaseException as error:
@@ -485,6 +486,16 @@ def undecorated(func: Callable[P, Any], options: AllKeywords) -> tuple[Callable[
     kept = ("has_aux", "backend", "boundscheck", "fastmath", "cache", "parallel", "memory")
     own = cast(AllKeywords, {name: getattr(func.options, name) for name in kept})
     return func.python, {**own, **options}
+
+
+def check_sequences(primals: Sequence[Any], tangents: Sequence[Any]) -> None:
+    """Refuse arguments and tangents that are no tuple or list: each row of an array would be an argument."""
+    if not (isinstance(primals, tuple | list) and isinstance(tangents, tuple | list)):
+        name, found = ("tangents", tangents) if isinstance(primals, tuple | list) else ("primals", primals)
+        raise BadArgument(
+            f"'{name}' is of type {type(found).__name__}.",
+            "Pass a tuple or list with one item for each argument of the function: (x,).",
+        )
 
 
 def directions(count: int, tangents: Sequence[Any]) -> dict[int, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -351,3 +352,14 @@ def test_an_array_has_no_gradient_but_a_jacobian() -> None:
     with pytest.raises(BadArgument, match="squared does not return a float but an array") as caught:
         tg.grad(squared, backend="python")(np.ones(2))
     assert caught.value.advice == "Return one number, or use vjp or jacobian."
+
+
+@pytest.mark.parametrize("derivative", [tg.jvp, tg.hvp])
+def test_arguments_and_tangents_are_sequences(derivative: Callable[..., Any]) -> None:
+    def f(x: float) -> float:
+        return x * x
+
+    derivative(f, (2.0,), (1.0,), backend="python")
+    for primals, tangents, name in ((2.0, 1.0, "primals"), ((2.0,), np.ones(1), "tangents")):
+        with pytest.raises(BadArgument, match=f"'{name}' is of type"):
+            derivative(f, primals, tangents, backend="python")
