@@ -87,7 +87,7 @@ class FastCall:
         results = result_types(program)
         made = cls(program, built, [*results, *(var.type for var in program.wrt_vars())])
         made._seeds, made._count = tuple(seeds), len(results)
-        made._bytes = program.recorded_bytes("joint")
+        made._bytes = program.recorded_bytes("joint") if program.outline("joint").recorded_bytes != "0" else None
         made._value, made._derivative = value_of(program), gradient_of(program, len(results))
         return made
 
@@ -135,7 +135,8 @@ class FastCall:
                 return None
         if watching():
             return None
-        memory_limit.limit_tapes(self._budget)
+        if self._budget is not memory_limit.current:
+            memory_limit.limit_tapes(self._budget)
         if self._bytes is not None and self._bytes(*leaves) > memory_limit.tape_limit():
             return None
         try:

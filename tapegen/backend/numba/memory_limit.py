@@ -55,6 +55,9 @@ _CYCLES = 2**28
 stale = 0.0
 """When to measure again."""
 
+current: int | float | None = None
+"""The budget of the last call."""
+
 UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 """The units of budgets."""
 
@@ -123,6 +126,7 @@ def measure(now: float) -> None:
     global stale
     stale = now + _LASTS
     _cells[0] = (available() + workspaces.idle()) // 2
+    limit_tapes(current)
 
 
 def begin(budget: int | float | None = None) -> None:
@@ -136,6 +140,8 @@ def begin(budget: int | float | None = None) -> None:
 
 def limit_tapes(budget: int | float | None) -> None:
     """Set how much the tapes of a call may take: bytes, a fraction of the free memory, or half of it."""
+    global current
+    current = budget
     if budget is None:
         _cells[2] = _cells[0]
     else:
