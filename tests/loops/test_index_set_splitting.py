@@ -72,7 +72,18 @@ def in_rows(x: Any, c: Any) -> Any:
     return s
 
 
-PROGRAMS = (wrapped, rolled, rolled_rows, guarded, summed_downwards, in_rows)
+def around(x: Any, c: Any) -> Any:
+    """Rows that are the same for all iterations of the inner loop."""
+    m = x.size // 2
+    a = np.reshape(x[: 2 * m], (2, m))
+    b = np.empty((2, m))
+    for i in range(2):
+        for j in range(m):
+            b[i, j] = a[i, j] + c * (a[i - 1, j] + a[i, j - 1] + a[i, (j + 1) % m] - 3.0 * a[i, j])
+    return np.sum(b * b)
+
+
+PROGRAMS = (wrapped, rolled, rolled_rows, guarded, summed_downwards, in_rows, around)
 
 
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda function: function.__name__)

@@ -123,13 +123,14 @@ class _Splitting(GatheringPass):
         """The loop between the peeled iterations, without the tests that they decide."""
         outer, self.known = self.known, outside.body(loop)
         body = tuple(_decided(loop.body, outside.body(loop)))
-        loop = replace(loop, body=_with_plain_indices(body, self.leaving))
+        before, body = _with_plain_indices(body, loop.target, self.leaving)
+        loop = replace(loop, body=body)
         nest = in_loops((loop,), loop.body)
         found: list[Stmt] = []
         if nest is not None and not nest.checks and self.order(nest) == "carried":
             found = self.gathered(nest)
         self.known = outer
-        return found or [loop]
+        return [*before, *(found or [loop])]
 
     # ---- iterations at the ends --------------------------------------------------------------------------------------
 
@@ -262,20 +263,30 @@ def _outcome(test: Expr, facts: SymbolicBounds) -> bool | None:
     return None
 
 
-def _with_plain_indices(body: Block, lasting: Set[Var]) -> Block:
-    """The body with sums of the counter and constants in place of the variables that hold them."""
+def _with_plain_indices(body: Block, counter: Var, lasting: Set[Var]) -> tuple[list[Stmt], Block]:
+    """Integers that are the same in all iterations, and the body with sums in place of the variables that hold them."""
     often = Counter(var for stmt in traversal.statements(body) for var in stmt.targets)
     known: dict[Var, Expr] = {}
     read: set[Var] = set(lasting)
+    fixed: list[Stmt] = []
     out: list[Stmt] = []
     for stmt in body:
         (stmt,) = traversal.substitute_block((stmt,), known)
         match stmt:
-            case Assign((target,), value) if is_int(target) and is_int(value) and often[target] == 1:
-                plain = all(isinstance(atom, Var) and not often[atom] for atom in linear(value).atoms)
-                if plain and target not in read:
+            case Assign((target,), value) if is_int(value) and often[target] == 1 and target not in read:
+                used = traversal.free_vars(value)
+                if all(isinstance(atom, Var) and not often[atom] for atom in linear(value).atoms):
                     known[target] = folded(value)
+                    continue
+                if counter not in used and not any(often[var] for var in used) and traversal.callees(value) <= _PURE:
+                    fixed.append(stmt)
+                    often[target] = 0
                     continue
         read |= traversal.reads(stmt)
         out.append(stmt)
-    return tuple(out)
+    return fixed, tuple(out)
+
+
+_PURE: frozenset[Any] = frozenset(
+    {operator.add, operator.sub, operator.mul, intrinsics.ifelse, intrinsics.dim, *_ORDERS}
+)

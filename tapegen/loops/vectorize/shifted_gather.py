@@ -233,9 +233,10 @@ def _pays(nest: LoopNest, groups: list[list[_Addition]]) -> bool:
 
 
 def _weight(expr: Any) -> int:
+    """What an expression costs; equal parts are computed once."""
     return sum(
         1 if isinstance(part, Load) or part.func in _CHEAP else _DEAR
-        for part in traversal.subexpressions(expr)
+        for part in set(traversal.subexpressions(expr))
         if isinstance(part, (Load, Call)) and not is_int(part)
     )
 
