@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import njit, types
+from numba.core.cpu import CPUContext
 from numba.core.errors import TypingError
 from numba.core.registry import cpu_target
+from numba.core.typing.templates import _TemplateTargetHelperMixin
 
 from tapegen.backend.numba import call_resolution
 from tapegen.backend.numba.call_resolution import call_type, calls_resolved_once
@@ -78,3 +80,22 @@ def test_implementations_follow_the_options_of_their_caller() -> None:
             assert compiled(np.arange(5.0)) == 20.0
             texts.append(compiled.inspect_llvm(compiled.signatures[0]))
     assert ["fadd fast" in text for text in texts] == [False, True, False]
+
+
+class Template(_TemplateTargetHelperMixin):
+    def __init__(self, **metadata: str) -> None:
+        self.metadata, self.context = metadata, cpu_target.typing_context
+
+
+@pytest.mark.parametrize("metadata", [{}, {"target": "generic"}, {"target": "cpu"}])
+def test_the_registry_is_that_of_numba_without_a_refresh(
+    metadata: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, refreshed = Template(**metadata), []
+    wanted = made._get_target_registry("test")
+    monkeypatch.setattr(CPUContext, "refresh", lambda self: refreshed.append(self))
+    with calls_resolved_once():
+        assert made._get_target_registry("test") is wanted
+    assert not refreshed
+    assert made._get_target_registry("test") is wanted
+    assert refreshed

@@ -3,6 +3,9 @@
 numba tries all templates of a function, in order, for each call, and again for each operation that it lowers:
 an addition of two floats asks seven of them, with the rules of ufuncs.  That was a third of the compile time
 of long functions.
+
+Each overload that numba loads asks for the registry of its target, for which numba looks through all registries for
+what is new: hundreds of times in the first compilation, which looks itself before and after.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -15,10 +18,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from numba.core import types
+from numba.core.registry import cpu_target
 from numba.core.targetconfig import ConfigStack
 from numba.core.types.functions import BaseFunction
+from numba.core.typing.templates import _TemplateTargetHelperMixin, builtin_registry
 
 _own = BaseFunction.get_call_type
+_own_registry = _TemplateTargetHelperMixin._get_target_registry
+
+_CPU = (None, "generic", "cpu")
+"""The targets that templates of the CPU name."""
 
 _NUMBERS = (types.Integer, types.Float, types.Boolean, types.Complex)
 
@@ -44,15 +53,26 @@ These may depend on its options: the object that numba makes for each function i
 
 @contextmanager
 def calls_resolved_once() -> Iterator[None]:
-    """A context in which numba calls `call_type`; for the thread that holds its lock."""
-    before = BaseFunction.get_call_type
+    """A context in which numba calls `call_type` and `target_registry`; for the thread that holds its lock."""
+    before, registry = BaseFunction.get_call_type, _TemplateTargetHelperMixin._get_target_registry
     BaseFunction.get_call_type = call_type  # type: ignore[method-assign, assignment]
+    _TemplateTargetHelperMixin._get_target_registry = target_registry  # type: ignore[method-assign]
     try:
         yield
     finally:
         BaseFunction.get_call_type = before  # type: ignore[method-assign]
+        _TemplateTargetHelperMixin._get_target_registry = registry  # type: ignore[method-assign]
         if before is _own:
             _found.clear()
+
+
+def target_registry(template: Any, reason: str) -> Any:
+    """The registry of a template of the CPU; the result of `_get_target_registry`, which refreshes the context."""
+    registries = cpu_target.target_context._registries
+    is_of_cpu = template.context is cpu_target.typing_context and template.metadata.get("target") in _CPU
+    if not is_of_cpu or not registries:
+        return _own_registry(template, reason)
+    return builtin_registry if builtin_registry in registries else next(iter(registries))
 
 
 def call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:

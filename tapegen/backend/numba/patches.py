@@ -257,11 +257,17 @@ PATCHES = (
     ),
     Patch(
         "call_resolution",
-        "the signature of a call of known argument types is found once",
+        "the signature of a call of known argument types is found once, and so are numba's registries",
         (
             Uses("numba.core.types.functions:BaseFunction.get_call_type", ("self", "context", "args", "kws")),
             Uses("numba.core.types.functions:BaseFunction.get_impl_key", ("self", "sig")),
             Uses("numba.core.targetconfig:ConfigStack.top_or_none", ()),
+            Uses(
+                "numba.core.typing.templates:_TemplateTargetHelperMixin._get_target_registry",
+                ("self", "reason"),
+            ),
+            Uses("numba.core.registry:cpu_target.target_context._registries"),
+            Uses("numba.core.typing.templates:builtin_registry"),
         ),
     ),
     Patch(
