@@ -60,6 +60,7 @@ def stages(tmp_path: Any) -> Any:
         record=Function("march_record", (u0, k, n), (Return((energy,)),), doc=("a < b & c",)),
         pullback=Function("march_pullback", (u0, Var("energy_bar", FLOAT)), (Return((u0,)),)),
         kept=(r, u0),
+        cuts=(),
         wrt=(u0, k),
         decisions=decisions,
         tapes=tapes,
