@@ -171,7 +171,7 @@ class Program:
     repeated: dict[Form, Any] = field(default_factory=dict)  # see `runtime.fast_call.FastCall`
     checkpointed: tuple[int, ...] = ()  # the loops that are, by their positions (`transform.recording.checkpoints`)
     variants: dict[Any, Any] = field(default_factory=dict)  # see `with_checkpoints`
-    outgrown: set[Form] = field(default_factory=set)  # whose tapes did not fit into the memory of an earlier call
+    outgrown: dict[Form, Any] = field(default_factory=dict)  # what ran where tapes had outgrown the memory of a call
 
     def holds(self, arguments: dict[str, Any]) -> bool:
         """Whether values that were assumed constant (captured scalars, static integers) are unchanged."""
@@ -182,7 +182,7 @@ class Program:
         with building:
             if positions not in self.variants:
                 self.variants[positions] = replace(
-                    self, parts=Parts(), repeated={}, checkpointed=positions, variants={}, outgrown=set()
+                    self, parts=Parts(), repeated={}, checkpointed=positions, variants={}, outgrown={}
                 )
             found: Program = self.variants[positions]
         return found

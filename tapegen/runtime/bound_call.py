@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import linecache
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -313,7 +314,8 @@ class BoundCall:
         written = [leaf for leaf, param in zip(leaves, params, strict=False) if param.name in program.mutated]
         entry = [(leaf, leaf.copy()) for leaf in written if isinstance(leaf, np.ndarray) and leaf.flags.writeable]
         states = states_of(leaves)
-        for attempt in planner.attempts():
+        known = [program.outgrown[form]] if form in program.outgrown else []
+        for attempt in itertools.chain(known, planner.attempts()):
             try:
                 with self._seen(told):
                     values = self._run(form, [*leaves, *attempt.intervals], attempt.program)
@@ -327,7 +329,7 @@ class BoundCall:
                 too_much = too_much or error
                 continue
             if predicted <= budget:  # its tapes grow: how far is not known before
-                program.outgrown.add(form)
+                program.outgrown[form] = attempt
             return attempt.program, values
         if too_much is None and predicted <= budget:
             return program, self._run(form, leaves)
