@@ -29,6 +29,7 @@ from tapegen.pipeline.fault_boundary import frames_of_tapegen
 from tapegen.transform.analyses import Facts, places_of
 from tapegen.transform.autodiff.expand_formulas import expand, has_formula
 from tapegen.transform.autodiff.rule_application import rule_for
+from tapegen.transform.simplify.counted_loops import counted
 from tapegen.transform.simplify.cse import accumulations, share_loads, split_merges
 from tapegen.transform.simplify.licm import hoist
 
@@ -36,6 +37,12 @@ from tapegen.transform.simplify.licm import hoist
 def expand_formulas(derivation: Derivation) -> Derivation:
     """Inline the formulas of composite functions."""
     derivation.program = _expanded(derivation.program, derivation.wrt, derivation.names)
+    return derivation
+
+
+def count_loops(derivation: Derivation) -> Derivation:
+    """Turn `while` loops that count into `for` loops."""
+    derivation.program = counted(derivation.program)
     return derivation
 
 
@@ -89,6 +96,7 @@ def analyze_activity(derivation: Derivation) -> Derivation:
 
 PREPARATION: tuple[Pass[Derivation], ...] = (
     Pass("expand_formulas", expand_formulas, "composite functions as what has a rule for its derivative", False),
+    Pass("count_loops", count_loops, "loops that count have a number of iterations"),
     Pass("recognize_accumulations", recognize_accumulations, "adjoints of additions in place read nothing"),
     Pass("split_merged_values", split_merged_values, "a value has one name, whichever path it comes from", False),
     Pass("eliminate_common_loads", eliminate_common_loads, "an element that is read once is recorded once"),

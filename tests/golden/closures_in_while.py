@@ -11,22 +11,16 @@ def in_while_value_and_grad(x, y, x_1_bar=1.0):
     recorded:               x_1
     """
     # ---- forward sweep ---------------------------------------------------
-    n = 0
     x_1 = x
-    trips = 0
-    x_1_tape = np.empty(64)
-    while n < 5:
-        trips += 1
-        if trips > x_1_tape.shape[0]:
-            x_1_tape = np.concatenate((x_1_tape, np.empty_like(x_1_tape)))
-        x_1_tape[trips - 1] = x_1
+    x_1_tape = np.empty(5)
+    for n in range(5):
+        x_1_tape[n] = x_1
         x_1 += 0.5 * (y - x_1 * x_1)
-        n += 1
     value = x_1
     # ---- backward sweep --------------------------------------------------
     y_bar = 0.0
-    for trip in range(trips - 1, -1, -1):
-        x_1 = x_1_tape[trip]
+    for n in range(4, -1, -1):
+        x_1 = x_1_tape[n]
         # return v + 0.5 * (y - v * v)
         difference_bar = 0.5 * x_1_bar
         x_1_bar += 2.0 * x_1 * -difference_bar

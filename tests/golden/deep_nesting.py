@@ -8,48 +8,37 @@ def f_value_and_grad(a, x, result_bar=1.0):
 
     outputs:                result  (seed: result_bar)
     differentiated inputs:  a, x
-    recorded:               trips, trips_1, trips_2, total, x_1, x_4, test_3
+    recorded:               trips, trips_1, total, x_1, x_4, test_3
     """
     # ---- forward sweep ---------------------------------------------------
     total = 0.0
     x_1 = x
     trips_tape = np.empty(64, np.int64)
-    trips_1_tape = np.empty(64, np.int64)
-    trips_2_tape = np.empty(3, np.int64)
+    trips_1_tape = np.empty((3, 3, 2), np.int64)
     total_tape = np.empty(3)
     x_1_tape = np.empty(3)
     x_4_tape = np.empty(64)
-    test_3_tape = np.empty(64, np.bool_)
+    test_3_tape = np.empty((3, 3, 2), np.bool_)
     top = 0
     top_1 = 0
-    top_2 = 0
-    top_3 = 0
     for i in range(3):
         total_tape[i] = total
         x_1_tape[i] = x_1
         if i != 1:
-            k = 0
-            trips_2 = 0
-            while k < 3:
-                trips_2 += 1
+            for k in range(3):
                 for j in range(2):
                     test_3 = a[j] > 0.5
-                    top_3 += 1
-                    if top_3 > test_3_tape.shape[0]:
-                        test_3_tape = np.concatenate(
-                            (test_3_tape, np.empty_like(test_3_tape))
-                        )
-                    test_3_tape[top_3 - 1] = test_3
+                    test_3_tape[i, k, j] = test_3
                     if test_3:
                         trips_1 = 0
                         for m in range(3):
                             trips_1 += 1
-                            top_2 += 1
-                            if top_2 > x_4_tape.shape[0]:
+                            top_1 += 1
+                            if top_1 > x_4_tape.shape[0]:
                                 x_4_tape = np.concatenate(
                                     (x_4_tape, np.empty_like(x_4_tape))
                                 )
-                            x_4_tape[top_2 - 1] = x_1
+                            x_4_tape[top_1 - 1] = x_1
                             if m == 2 and i == 2:
                                 break
                             elif m == 1:
@@ -68,16 +57,9 @@ def f_value_and_grad(a, x, result_bar=1.0):
                                         (trips_tape, np.empty_like(trips_tape))
                                     )
                                 trips_tape[top - 1] = trips
-                        top_1 += 1
-                        if top_1 > trips_1_tape.shape[0]:
-                            trips_1_tape = np.concatenate(
-                                (trips_1_tape, np.empty_like(trips_1_tape))
-                            )
-                        trips_1_tape[top_1 - 1] = trips_1
+                        trips_1_tape[i, k, j] = trips_1
                     else:
                         total -= a[j] * a[k]
-                k += 1
-            trips_2_tape[i] = trips_2
         else:
             total *= x_1
     result = total * x_1
@@ -98,27 +80,22 @@ def f_value_and_grad(a, x, result_bar=1.0):
             x_2_bar = x_1_bar_1
             total_1_bar = total_bar_1
             # while k < 3:
-            for trip_2 in range(trips_2_tape[i] - 1, -1, -1):
-                k = trip_2
+            for k in range(2, -1, -1):
                 # for j in range(2):
                 for j in range(1, -1, -1):
-                    test_3 = test_3_tape[top_3 - 1]
-                    top_3 -= 1
                     total_2_bar_1 = total_1_bar
                     x_3_bar_1 = x_2_bar
                     x_2_bar = 0.0
                     total_1_bar = 0.0
-                    if test_3:
-                        trips_1 = trips_1_tape[top_1 - 1]
-                        top_1 -= 1
+                    if test_3_tape[i, k, j]:
                         # if a[j] > 0.5:
                         x_4_bar = x_3_bar_1
                         total_3_bar = total_2_bar_1
                         # for m in range(3):
-                        for trip_1 in range(trips_1 - 1, -1, -1):
+                        for trip_1 in range(trips_1_tape[i, k, j] - 1, -1, -1):
                             m = trip_1
-                            x_4 = x_4_tape[top_2 - 1]
-                            top_2 -= 1
+                            x_4 = x_4_tape[top_1 - 1]
+                            top_1 -= 1
                             if not (m == 2 and i == 2):
                                 if m == 1:
                                     # x = x * 1.05

@@ -12,31 +12,23 @@ def in_while_value_and_grad(a, result_bar=1.0):
     mutated:                a  (cotangents belong to the values on entry)
     """
     # ---- forward sweep ---------------------------------------------------
-    k = 0
-    trips = 0
-    a_at_tape = np.empty(64)
-    a_kept_tape = np.empty((64, a.shape[0]))
-    while k < a.shape[1]:
-        trips += 1
+    a_at_tape = np.empty(a.shape[1])
+    a_kept_tape = np.empty((a.shape[1], a.shape[0]))
+    for k in range(a.shape[1]):
         a_at = a[0, k]
+        a_at_tape[k] = a_at
         a_part = a[:, k]
-        if trips > a_kept_tape.shape[0]:
-            a_at_tape = np.concatenate((a_at_tape, np.empty_like(a_at_tape)))
-            a_kept_tape = np.concatenate((a_kept_tape, np.empty_like(a_kept_tape)))
-        a_kept_tape[trips - 1] = a_part
-        a_at_tape[trips - 1] = a_at
+        a_kept_tape[k] = a_part
         a[:, k] = a_part * a_at
         a[1] -= 0.1 * a[0]
-        k += 1
     result = np.sum(a**3)
     # ---- backward sweep --------------------------------------------------
     a_bar = 3 * a**2 * result_bar
-    for trip in range(trips - 1, -1, -1):
-        k = trip
+    for k in range(a.shape[1] - 1, -1, -1):
         # a[1, :] -= 0.1 * a[0, :]
         a_bar[0] -= 0.1 * a_bar[1]
         # a[:, k] *= a[0, k]
         a_new_bar = a_bar[:, k].copy()
-        a_bar[:, k] = a_at_tape[trip] * a_new_bar
-        a_bar[0, k] += np.sum(a_kept_tape[trip] * a_new_bar)
+        a_bar[:, k] = a_at_tape[k] * a_new_bar
+        a_bar[0, k] += np.sum(a_kept_tape[k] * a_new_bar)
     return result, a_bar

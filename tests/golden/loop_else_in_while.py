@@ -11,14 +11,11 @@ def in_while_value_and_grad(x, limit, x_1_bar=1.0):
     recorded:               trips, test
     """
     # ---- forward sweep ---------------------------------------------------
-    n = 0
     x_1 = x
-    trips_1 = 0
-    trips_tape = np.empty(64, np.int64)
+    trips_tape = np.empty(4, np.int64)
     test_tape = np.empty(64, np.bool_)
     top = 0
-    while n < 4:
-        trips_1 += 1
+    for n in range(4):
         k = 0
         x_2 = x_1
         left = False
@@ -36,18 +33,15 @@ def in_while_value_and_grad(x, limit, x_1_bar=1.0):
             else:
                 x_2 *= 1.5
                 k += 1
-        if trips_1 > trips_tape.shape[0]:
-            trips_tape = np.concatenate((trips_tape, np.empty_like(trips_tape)))
-        trips_tape[trips_1 - 1] = trips
+        trips_tape[n] = trips
         if left:
             x_1 = x_2
         else:
             x_1 = x_2 - 0.25
-        n += 1
     # ---- backward sweep --------------------------------------------------
     # while n < 4:
-    for trip_1 in range(trips_1 - 1, -1, -1):
-        for trip in range(trips_tape[trip_1] - 1, -1, -1):
+    for n in range(3, -1, -1):
+        for trip in range(trips_tape[n] - 1, -1, -1):
             test = test_tape[top - 1]
             top -= 1
             if not test:

@@ -11,23 +11,17 @@ def in_while_value_and_grad(a, b, result_bar=1.0):
     recorded:               a_1
     """
     # ---- forward sweep ---------------------------------------------------
-    n = 0
     a_1 = a
-    trips = 0
-    a_1_tape = np.empty((64, a.shape[0]))
-    while n < 3:
-        trips += 1
-        if trips > a_1_tape.shape[0]:
-            a_1_tape = np.concatenate((a_1_tape, np.empty_like(a_1_tape)))
-        a_1_tape[trips - 1] = a_1
+    a_1_tape = np.empty((3, a.shape[0]))
+    for n in range(3):
+        a_1_tape[n] = a_1
         a_1 = np.clip(a_1 * b, 0.25, 0.95) + np.abs(a_1 - b)
-        n += 1
     result = np.sum(a_1)
     # ---- backward sweep --------------------------------------------------
     a_bar = np.full_like(a_1, result_bar)
     b_bar = np.zeros_like(b)
-    for trip in range(trips - 1, -1, -1):
-        a_1 = a_1_tape[trip]
+    for n in range(2, -1, -1):
+        a_1 = a_1_tape[n]
         a_b = a_1 * b
         # a = np.clip(a * b, 0.25, 0.95) + np.abs(a - b)
         a_minus_b_bar = np.sign(a_1 - b) * a_bar

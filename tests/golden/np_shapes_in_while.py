@@ -18,35 +18,25 @@ def in_while_value_and_grad(m, result_bar=1.0):
     recorded:               swapaxes_m_n0, swapaxes_m_n1
     """
     # ---- forward sweep ---------------------------------------------------
-    n = m.size
     m_1 = m
-    trips = 0
-    swapaxes_m_n0_tape = np.empty(64, np.int64)
-    swapaxes_m_n1_tape = np.empty(64, np.int64)
-    while n > 4:
-        trips += 1
+    swapaxes_m_n0_tape = np.empty(max(m.size - 4, 0), np.int64)
+    swapaxes_m_n1_tape = np.empty(max(m.size - 4, 0), np.int64)
+    for n in range(m.size, 4, -1):
         swapaxes_m = np.swapaxes(m_1, 0, 1)
-        if trips > swapaxes_m_n0_tape.shape[0]:
-            swapaxes_m_n0_tape = np.concatenate(
-                (swapaxes_m_n0_tape, np.empty_like(swapaxes_m_n0_tape))
-            )
-            swapaxes_m_n1_tape = np.concatenate(
-                (swapaxes_m_n1_tape, np.empty_like(swapaxes_m_n1_tape))
-            )
-        swapaxes_m_n0_tape[trips - 1] = swapaxes_m.shape[0]
-        swapaxes_m_n1_tape[trips - 1] = swapaxes_m.shape[1]
+        swapaxes_m_n0_tape[m.size - n] = swapaxes_m.shape[0]
+        swapaxes_m_n1_tape[m.size - n] = swapaxes_m.shape[1]
         m_1 = swapaxes_m * 1.3
-        n -= 1
     result = np.sum(m_1[0] * m_1[1])
     # ---- backward sweep --------------------------------------------------
     # return np.sum(m[0] * m[1])
     m_bar = np.zeros_like(m_1)
     m_bar[1] += m_1[0] * result_bar
     m_bar[0] += m_1[1] * result_bar
-    for trip in range(trips - 1, -1, -1):
+    for n in range(5, m.size + 1):
+        swapaxes_m_n1 = swapaxes_m_n1_tape[m.size - n]
         # m = np.swapaxes(m, 0, 1) * 1.3
         swapaxes_m_bar = sum_to(
-            1.3 * m_bar, np.empty((swapaxes_m_n0_tape[trip], swapaxes_m_n1_tape[trip]))
+            1.3 * m_bar, np.empty((swapaxes_m_n0_tape[m.size - n], swapaxes_m_n1))
         )
         m_bar = np.swapaxes(swapaxes_m_bar, 0, 1).copy()
     return result, m_bar

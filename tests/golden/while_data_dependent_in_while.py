@@ -11,12 +11,9 @@ def in_while_value_and_grad(x, tol, x_1_bar=1.0):
     recorded:               trips
     """
     # ---- forward sweep ---------------------------------------------------
-    outer = 0
     x_1 = x
-    trips_1 = 0
-    trips_tape = np.empty(64, np.int64)
-    while outer < 3:
-        trips_1 += 1
+    trips_tape = np.empty(3, np.int64)
+    for outer in range(3):
         n = 1
         term = x_1
         trips = 0
@@ -25,16 +22,13 @@ def in_while_value_and_grad(x, tol, x_1_bar=1.0):
             term = term * 0.5 / n
             n += 1
             x_1 += term
-        if trips_1 > trips_tape.shape[0]:
-            trips_tape = np.concatenate((trips_tape, np.empty_like(trips_tape)))
-        trips_tape[trips_1 - 1] = trips
-        outer += 1
+        trips_tape[outer] = trips
     # ---- backward sweep --------------------------------------------------
     # while outer < 3:
-    for trip_1 in range(trips_1 - 1, -1, -1):
+    for outer in range(2, -1, -1):
         term_bar = 0.0
         # while abs(term) > 0.05:
-        for trip in range(trips_tape[trip_1] - 1, -1, -1):
+        for trip in range(trips_tape[outer] - 1, -1, -1):
             n = 1 + trip
             # x = x + term
             term_bar = 0.5 * ((x_1_bar + term_bar) / n)

@@ -10,12 +10,9 @@ def in_while_record(x, tol):
     differentiated inputs:  x
     recorded:               trips
     """
-    outer = 0
     x_1 = x
-    trips_1 = 0
-    trips_tape = np.empty(64, np.int64)
-    while outer < 3:
-        trips_1 += 1
+    trips_tape = np.empty(3, np.int64)
+    for outer in range(3):
         n = 1
         term = x_1
         trips = 0
@@ -24,8 +21,5 @@ def in_while_record(x, tol):
             term = term * 0.5 / n
             n += 1
             x_1 += term
-        if trips_1 > trips_tape.shape[0]:
-            trips_tape = np.concatenate((trips_tape, np.empty_like(trips_tape)))
-        trips_tape[trips_1 - 1] = trips
-        outer += 1
-    return x_1, trips_1, trips_tape
+        trips_tape[outer] = trips
+    return x_1, trips_tape

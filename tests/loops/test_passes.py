@@ -48,7 +48,17 @@ def invariant(x: Any) -> Any:
     return total
 
 
+def counting(x: Any) -> Any:
+    total = 1.0
+    k = 0
+    while k < x.shape[0]:
+        total *= x[k]
+        k += 1
+    return total
+
+
 FIRES: dict[str, Any] = {
+    "count_loops": counting,
     "recognize_accumulations": accumulating,
     "eliminate_common_loads": "lorenz96",
     "hoist_invariants": invariant,

@@ -1,6 +1,7 @@
 """Simplification of programs and sweeps.
 
 * `real_domain` - roots, powers and logarithms that stay real
+* `counted_loops` - `while` loops that count, as `for` loops
 * `cse` - common subexpression elimination
 * `licm` - loop-invariant code motion of array values
 * `dead_code` - dead code and dead store elimination
