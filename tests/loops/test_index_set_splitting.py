@@ -159,3 +159,10 @@ def test_other_loops_stay() -> None:
 def test_loops_between_any_ends() -> None:
     assert lowered_text(SPLIT, R.random(8), R.random(8), 0).count("for ") > 6
     assert_same(SPLIT, *[(R.random(n), R.random(n), m) for n in (2, 3, 4, 5, 9, 20) for m in (0, 1, 3)])
+
+
+def test_long_functions_do_not_grow_without_end() -> None:
+    loops = "    for i in range(x.shape[0]):\n        if i > 0:\n            y[i] += x[i - 1]\n"
+    few, many = (lowered_text(f"def f(x, y):\n{loops * n}    return y", R.random(8), R.random(8)) for n in (10, 300))
+    assert few.count("for ") == 2 * 10
+    assert 300 + 50 < many.count("for ") < 300 + 250

@@ -50,6 +50,7 @@ from tapegen.loops.vectorize.shifted_gather import GatheringPass
 _FEW = 6  # iterations at an end that are peeled
 _SHORT = 16  # iterations that are too few for three loops
 _LONG = 60  # statements of a body that is not copied
+_MOST = 400  # statements that are copied in one function: they take time to compile
 
 
 def split_index_sets(function: Function) -> Function:
@@ -74,6 +75,10 @@ def _is_check(stmt: If) -> bool:
 
 
 class _Splitting(GatheringPass):
+    def __init__(self, function: Function) -> None:
+        super().__init__(function)
+        self.room = _MOST
+
     def concerns(self, stmt: Stmt) -> bool:
         return any(isinstance(each, For) and _compares(each) for each in traversal.statements((stmt,)))
 
@@ -105,8 +110,10 @@ class _Splitting(GatheringPass):
         upward = loop.step == Const(1)
         low, high = (loop.start, loop.stop) if upward else (plus(loop.stop, 1), plus(loop.start, 1))
         first, last = self._peeled(loop, low, high)
-        if not first and not last:
+        copied = len(traversal.statements(loop.body)) * (bool(first) + bool(last))
+        if not copied or copied > self.room:
             return [loop]
+        self.room -= copied
         begin, end = plus(low, first), plus(high, -last)
         plain = tuple(_without_comments(loop.body))
 
