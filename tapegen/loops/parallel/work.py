@@ -77,12 +77,14 @@ def _own(stmt: Stmt) -> int:
     if isinstance(stmt, Comment):
         return 0
     units = int(isinstance(stmt, Store))
-    for header in stmt.headers:
-        for part in traversal.subexpressions(header):
-            if isinstance(part, Load):
-                units += 1
-            elif isinstance(part, Call):
-                units += _of_call(part.func, part)
+    work: list[Any] = list(stmt.headers if not isinstance(stmt, Store) else (stmt.value,))
+    while work:
+        part = work.pop()
+        if isinstance(part, Load):  # the address takes no time of its own
+            units += 1
+        elif isinstance(part, Call):
+            units += _of_call(part.func, part)
+            work += traversal.parts(part)
     return units
 
 
