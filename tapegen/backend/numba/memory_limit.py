@@ -12,6 +12,7 @@ import ast
 import ctypes
 import functools
 import re
+import sys
 from collections.abc import Collection
 from time import monotonic
 from typing import Any
@@ -145,7 +146,7 @@ def limit_tapes(budget: int | float | None) -> None:
     if budget is None:
         _cells[2] = _cells[0]
     else:
-        _cells[2] = budget if isinstance(budget, int) else int(2 * _cells[0] * budget)
+        _cells[2] = min(budget if isinstance(budget, int) else int(2 * _cells[0] * budget), sys.maxsize)
 
 
 def tape_limit() -> int:
