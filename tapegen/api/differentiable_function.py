@@ -22,6 +22,7 @@ from typing import (
 )
 
 from tapegen.backend.compile_progress import series
+from tapegen.backend.numba.memory_limit import budget_of
 from tapegen.backend.numba.overloads import make_known
 from tapegen.errors import BadArgument
 from tapegen.frontend.source.callables import unwrap
@@ -524,6 +525,7 @@ def refuse_recorded(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 def with_options(func: Callable[P, Any], wrt: Wrt, options: Mapping[str, Any]) -> Differentiable[P, Any]:
     """Any function as a differentiable one with these options; one that is differentiable keeps its others."""
+    budget_of(options.get("memory"))  # refuse lists, which no cache takes
     if isinstance(func, Differentiable):
         return func.with_options(wrt=wrt, **options)
     found = _of_function(func, wrt if isinstance(wrt, int | str) else as_wrt(wrt), **options)

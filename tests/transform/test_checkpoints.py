@@ -335,6 +335,8 @@ def test_exception_leaves_arguments_as_plain_python_does() -> None:
 def test_no_amount_of_memory(memory: Any) -> None:
     with pytest.raises(tg.BadArgument, match="is no amount of memory"):
         tg.differentiable(burgers, memory=memory)
+    with pytest.raises(tg.BadArgument, match="is no amount of memory"):
+        tg.grad(burgers, memory=memory)
 
 
 def test_aliases_are_refused() -> None:
