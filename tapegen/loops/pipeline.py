@@ -56,6 +56,7 @@ from tapegen.rules.external_functions import matrices, numbers
 __all__ = ["PASSES", "lower_to_loops"]
 
 FINISHING: tuple[Pass[Function], ...] = (
+    Pass("replace_scalars", replace_scalars, "elements that every iteration accesses, in registers"),
     Pass("pack_columns", pack_columns, "columns that inner loops run along, in contiguous memory"),
     Pass("reduce_modulo", reduce_modulo, "comparisons instead of divisions"),
     Pass("if_convert_division", if_convert_division, "selected divisors instead of branches"),
@@ -87,7 +88,6 @@ PASSES: tuple[Pass[Function], ...] = (
     Pass("sink_zero_init", sink_zero_init, "zeros are written where they are first added to"),
     Pass("interchange_loops", interchange_loops, "inner loops along rows instead of columns"),
     Pass("split_index_sets", split_index_sets, "loops without tests of their counters, between their first and last"),
-    Pass("replace_scalars", replace_scalars, "elements that every iteration accesses, in registers"),
     Pass("outline_loops", outline_loops, "loops that threads run, as functions of a chunk", True, ("verdicts",)),
     *FINISHING,
 )

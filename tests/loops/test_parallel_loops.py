@@ -220,6 +220,16 @@ def terms(x: np.ndarray, w: np.ndarray, c: float) -> float:
     return s + y.sum()
 
 
+def paths(p: np.ndarray, z: np.ndarray) -> float:
+    total = 0.0
+    for i in prange(z.shape[0]):
+        s = p[0]
+        for j in range(z.shape[1]):
+            s = s * np.exp(p[1] * z[i, j])
+        total += s * p[2]
+    return total
+
+
 def stencil(u: np.ndarray, n: int) -> float:
     for _ in range(n):
         v = u.copy()
@@ -249,6 +259,7 @@ USERS = {
     stencil: ((X, 3), 0, 3),
     gathered: ((X, PLACES), 0, 2),
     rows: ((M, M[0]), (0, 1), 2),
+    paths: ((X[:3], 0.1 * R.normal(size=(40, 3))), (0, 1), 2),
 }
 
 
