@@ -1,8 +1,9 @@
 """Callees: functions that only compiled code calls, numba's implementations and the helpers of generated text.
 
 numba optimizes each of them in full, makes machine code of it, and a function of C that calls it.  Nobody uses these:
-the code that calls it contains a copy, which is optimized with the rest.  A function that reads objects of Python, as
-some errors do, is compiled as by numba, since its code tells where they are.
+the code that calls it contains a copy, which is optimized with the rest.  Compiled as by numba is a function that reads
+objects of Python, as some errors do, since its code tells where they are, and one that calls itself with other types by
+way of another function, since numba finds the address of such a function by its name.
 """
 
 # mypy: disable-error-code="no-untyped-call, method-assign, attr-defined"
@@ -14,15 +15,26 @@ from contextlib import contextmanager
 from typing import Any
 
 from numba import _dynfunc
-from numba.core.codegen import JITCodeLibrary
+from numba.core.codegen import JITCodeLibrary, RuntimeLinker
 from numba.core.cpu import CPUContext
 from numba.core.typed_passes import NativeLowering
+
+
+_UNRESOLVED = RuntimeLinker.PREFIX
 
 
 class CalleeLibrary(JITCodeLibrary):
     """A library that others link; while `is_part`, it is no machine code itself."""
 
     is_part = True
+
+    @property
+    def waits_for_another(self) -> bool:
+        """Whether it, or what it contains, calls a function by an address that is not known yet."""
+        own = any(each.name.startswith(_UNRESOLVED) for each in self._final_module.global_variables)
+        return own or any(
+            isinstance(linked, CalleeLibrary) and linked.waits_for_another for linked in self._linking_libraries
+        )
 
     def _optimize_final_module(self) -> None:
         if not self.is_part:
@@ -54,7 +66,7 @@ def callees_are_parts() -> Iterator[None]:
 
     def executable(self: Any, library: Any, fndesc: Any, env: Any) -> Any:
         if isinstance(library, CalleeLibrary):
-            library.is_part = not env.consts
+            library.is_part = not env.consts and not library.waits_for_another
             if library.is_part:
                 name = fndesc.qualname.rpartition(".")[2]
                 return _dynfunc.make_function(fndesc.lookup_module(), name, "no entry point", 0, env, (library,))
