@@ -19,7 +19,6 @@ from numba.core.codegen import JITCodeLibrary, RuntimeLinker
 from numba.core.cpu import CPUContext
 from numba.core.typed_passes import NativeLowering
 
-
 _UNRESOLVED = RuntimeLinker.PREFIX
 
 
