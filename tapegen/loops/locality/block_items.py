@@ -111,6 +111,7 @@ class BlockPass(ABC):
         for item in self.arrange(items):
             if item.nest is not None:
                 self.place(out, item)
+                self.known.learn(item.stmt)
             else:
                 outer, self.backward = self.backward, self.backward or item.backward
                 stmt = self._inside(item.stmt)

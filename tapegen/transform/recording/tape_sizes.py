@@ -197,6 +197,6 @@ def _factor(size: str) -> str:
 def evaluated(text: str, names: Sequence[str]) -> Callable[..., int]:
     """A size as a function of the parameters."""
     found: Callable[..., int] = eval(  # text that `Sizes` has written
-        f"lambda {', '.join(names)}, *_: {text or 0}", {"max": max, "min": min, "__builtins__": {}}
+        f"lambda {', '.join([*names, '*_'])}: {text or 0}", {"max": max, "min": min, "__builtins__": {}}
     )
     return found
