@@ -408,8 +408,8 @@ def test_tangents_are_products_with_one_factor() -> None:
     derived = differentiable(logistic, wrt=(0, 1))
     program = derived._specialise((0.3, 2.9, 50), {}).program
     text = program.compiled_text(program.function("jvp")).text
-    assert "x_1_dot = (t_1 * r - t) * x_1_dot + t_1 * t_dot_rest" in text
-    assert "        x_1 = t * t_1\n" in text  # values are as they were
+    assert "x_1_dot = (x_shifted * r - r_x) * x_1_dot + x_shifted * r_x_dot_rest" in text
+    assert "        x_1 = r_x * x_shifted\n" in text  # values are as they were
 
 
 def test_tangents_of_gradients_too() -> None:

@@ -14,10 +14,10 @@ After::
     def f(x):
         ratio = 2.0 / 1.0
         share = np.linspace(0.0, 1.0, 3, endpoint=True)
-        t = ratio**share
-        t_1 = 1.0 * t
-        t_2 = t_1
-        y = t_2
+        ratio_to_share = ratio**share
+        product = 1.0 * ratio_to_share
+        t = product
+        y = t
         return y
 """
 
