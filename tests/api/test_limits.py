@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 import tracemalloc
-import types
 from pathlib import Path
 from typing import Any
 
@@ -222,29 +221,19 @@ def test_g104_memory_error(backend: str) -> None:
     assert derived.grad(3.0, 1) == 6.0
 
 
-def test_g101_a_tape_that_does_not_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plain Python is not asked then: the loop may be one that takes days."""
+def test_g101_a_tape_that_does_not_fit_into_memory() -> None:
+    """Neither plain Python nor a checkpointed loop runs then: the loop may be one that takes days."""
 
     def waves(x: float, n: int) -> float:
         for _ in range(n):
             x = math.sin(x) * x
         return x
 
-    derived = differentiable(waves, backend="python", memory=2**70)
-    derivatives = (derived.value_and_grad, derived.vjp)
-    for derivative in derivatives:
+    derived = differentiable(waves, backend="python")
+    for derivative in (derived.value_and_grad, derived.vjp):
         derivative(0.5, 3)
-
-    def empty(*args: Any, **kwargs: Any) -> Any:
-        raise MemoryError("no room")
-
-    full = types.SimpleNamespace(**{**vars(np), "empty": empty})
-    built = derived._specialise((0.5, 3), {}).program.parts.built
-    for form in ("joint", "record"):
-        monkeypatch.setitem(built[form].__globals__, "np", full)
-    for derivative in derivatives:
-        with pytest.raises(TapeMemoryError, match="waves records does not fit into memory: no room") as caught:
-            derivative(0.5, 2**57)  # plain Python would not come back
+        with pytest.raises(TapeMemoryError, match="waves records .* does not fit into memory") as caught:
+            derivative(0.5, 2**60)
         assert caught.value.span is not None
         assert caught.value.span.line == waves.__code__.co_firstlineno + 1
 
