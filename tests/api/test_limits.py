@@ -232,7 +232,7 @@ def test_g101_a_tape_that_does_not_fit_into_memory() -> None:
     derived = differentiable(waves, backend="python")
     for derivative in (derived.value_and_grad, derived.vjp):
         derivative(0.5, 3)
-        with pytest.raises(TapeMemoryError, match="waves records .* does not fit into memory") as caught:
+        with pytest.raises(TapeMemoryError, match=r"waves records .* does not fit into memory") as caught:
             derivative(0.5, 2**60)
         assert caught.value.span is not None
         assert caught.value.span.line == waves.__code__.co_firstlineno + 1
@@ -251,20 +251,17 @@ derived = tg.differentiable(waves, backend="numba")
 derived.grad(0.5, 3)
 derived(0.5, 3)
 resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
-try:
-    derived.grad(0.5, 10**9)
-except tg.TapeMemoryError as error:
-    print(error.reason)
+print(derived.grad(0.5, 6 * 10**8))
 """
 
 
 @pytest.mark.compiled
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")
-def test_g101_compiled_tapes_do_not_send_plain_python_through_a_loop_that_is_too_long(tmp_path: Path) -> None:
+def test_g101_a_compiled_loop_is_checkpointed_where_its_tape_has_no_room(tmp_path: Path) -> None:
     program = tmp_path / "full.py"
     program.write_text(_FULL)
     ran = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=True)
-    assert "what the derivative of waves records does not fit into memory" in ran.stdout
+    assert float(ran.stdout) == 0.0  # a product of numbers that are less than 1
 
 
 def test_g105_calls_a_hundred_deep() -> None:
