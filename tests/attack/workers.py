@@ -22,6 +22,8 @@ import numpy as np
 
 import tapegen as tg
 from tapegen.backend.cache import store
+from tapegen.backend.numba.build import build_python
+from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import CacheWarning
 from tapegen.pipeline import program
 from tests.backend.test_cache_interleavings import CALLS
@@ -176,16 +178,16 @@ def warm_up(file: Path, *, compiled: bool) -> None:
     build = program.build_numba
     try:
         for wanted in [False, True][: 1 + compiled]:
-            program.build_numba = build if wanted else _uncompiled(build)  # type: ignore[assignment]
+            program.build_numba = build if wanted else _uncompiled  # type: ignore[assignment]
             for name, arguments in TAKES.items():
                 _outcome(getattr(module, name), arguments[0], "plain")
     finally:
         program.build_numba = build  # type: ignore[assignment]
 
 
-def _uncompiled(build: Callable[..., Any]) -> Callable[..., Any]:
+def _uncompiled(source: PythonSource, **_: Any) -> Callable[..., Any]:
     """The text that numba would get, run by Python."""
-    return lambda *args, **kwargs: build(*args, **kwargs).py_func
+    return build_python(source)
 
 
 def _tell(handle: int, kind: str, content: Any) -> None:
@@ -197,7 +199,7 @@ def _run(job: Job, tell: int) -> None:
     sys.dont_write_bytecode = not job.bytecode
     _watch(tell)
     if not job.compiled:
-        program.build_numba = _uncompiled(program.build_numba)  # type: ignore[assignment]
+        program.build_numba = _uncompiled  # type: ignore[assignment]
     if job.dies_at:
         _dying(job.dies_at)
     with warnings.catch_warnings(record=True) as said:

@@ -113,7 +113,7 @@ DEAD = likely(
         "a draw that nobody reads is dropped",
         dead_code,
         "is_pure",
-        ("return traversal.callees(value).isdisjoint(intrinsics.CHANGING)", "return True"),
+        ("return not any(map(intrinsics.changes, traversal.callees(value)))", "return True"),
         tests="tests/runtime/test_random_draws.py",
     ),
     edit(

@@ -28,11 +28,11 @@ DECISIONS = (
         Again,
         "from_trip",
         (
-            "return builders.int_add(start, scaled)",
-            "return builders.int_add(builders.int_add(start, scaled), Const(1))",
+            "return builders.int_add(start, by)",
+            "return builders.int_add(builders.int_add(start, by), Const(1))",
         ),
     ),
-    edit("a counter counts the other way", Again, "_step", ("return -step", "return step")),
+    edit("a counter counts the other way", Again, "from_trip", ("by = summed(step, ", "by = summed(step * -1, ")),
     edit(
         "a counter that pauses is taken for one that does not",
         Again,
@@ -43,7 +43,7 @@ DECISIONS = (
         "iterations are counted from the loop variable",
         Again,
         "_trip",
-        ("builders.int_add(loop.target, Const(-loop.start.value))", "loop.target"),
+        ("minus(loop.target, loop.start) if step > 0", "loop.target if step > 0"),
     ),
     edit(
         "an array that is written later is recomputed",

@@ -18,6 +18,7 @@ from typing import Any
 
 from tapegen.frontend.templates import cache
 from tapegen.rules import registry
+from tapegen.runtime import closure_sharing
 
 
 class Stale(Exception):
@@ -104,13 +105,13 @@ def edit(
             holders = [owner]
         for holder in holders:
             setattr(holder, function, staticmethod(wrong) if isinstance(original, staticmethod) else wrong)
-        cache.forget()
+        _forget()
         try:
             yield
         finally:
             for holder in holders:
                 setattr(holder, function, original)
-            cache.forget()
+            _forget()
 
     found = _plain(vars(owner).get(function))
     if found is None:
@@ -118,6 +119,12 @@ def edit(
     lines = {(found.__code__, line) for line in _changed(found, changes)}
     reached = functools.partial(_runs, frozenset(lines))
     return Defect(name, plant, in_text, reached, found.__code__, tests=tests, unfound=unfound)
+
+
+def _forget() -> None:
+    """No program is shared with one that was derived with a defect, or without."""
+    cache.forget()
+    closure_sharing._KNOWN.clear()
 
 
 def _runs(lines: frozenset[tuple[CodeType, int]], reach: Reach) -> bool:
@@ -131,12 +138,12 @@ def handler(name: str, function: Callable[..., Any], *changes: tuple[str, str], 
     def plant() -> Iterator[None]:
         right = function.__code__
         function.__code__ = _edited(function, changes, name).__code__
-        cache.forget()
+        _forget()
         try:
             yield
         finally:
             function.__code__ = right
-            cache.forget()
+            _forget()
 
     lines = {(function.__code__, line) for line in _changed(function, changes)}
     return Defect(name, plant, True, functools.partial(_runs, frozenset(lines)), function.__code__, tests=tests)
@@ -158,10 +165,12 @@ def rule(name: str, func: Callable[..., Any], *changes: tuple[str, str], needs: 
         wrong = _edited(right.body, changes, name)
         changed = {key: kept for key, kept in registry._RULES.items() if kept.body is right.body}
         registry._RULES.update({key: dataclasses.replace(kept, body=wrong) for key, kept in changed.items()})
+        _forget()
         try:
             yield
         finally:
             registry._RULES.update(changed)
+            _forget()
 
     def reached(reach: Reach) -> bool:
         right = registry.rule_of(func)
