@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Sequence
 from operator import itemgetter
 from types import FunctionType
@@ -141,7 +142,9 @@ class FastCall:
             return None
         try:
             found = self._built(*leaves, *self._seeds, *tangents)
-        except Exception:  # it had no side effects, so the whole call may be repeated, and report the error
+        except Exception as error:  # it had no side effects, so the whole call may be repeated, and report the error
+            if isinstance(error, MemoryError) and str(error) == memory_limit.TOO_MUCH:
+                self._bytes = _more_than_there_is  # the slow path knows what runs in its place
             return None
         values = found if type(found) is tuple else (found,)
         made: list[Any] = []
@@ -151,6 +154,11 @@ class FastCall:
             made[k] = as_result(made[k], type_, [*tangents, *made[self._count : k]])
         value, derivative = self._value, self._derivative
         return value and value(made), derivative and derivative(made)
+
+
+def _more_than_there_is(*_: Any) -> int:
+    """What is recorded where tapes have outgrown the memory of a call."""
+    return sys.maxsize
 
 
 def _is_compiled(tangent: Any, type_: Type) -> bool:

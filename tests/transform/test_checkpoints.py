@@ -462,3 +462,22 @@ def test_interrupt_ends_a_loop_without_end(tmp_path: Path) -> None:
     program.write_text(ENDLESS)
     ran = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "interrupted\nagain True\n", "")
+
+
+@pytest.mark.compiled
+def test_tapes_that_outgrew_a_budget_once_are_not_tried_again() -> None:
+    """The memory of a tape is lost where compiled code gives up."""
+
+    def halved(x: float, n: int) -> float:
+        while n > 0:
+            x = x * x * 0.5 + 0.1
+            n -= 1 if x < 100.0 else 2
+        return x
+
+    derived = tg.differentiable(halved, backend="numba", memory="1MB")
+    derived.grad(0.5, 3)
+    fast = derived._specialise((0.5, 3), {}).program.repeated["joint"]
+    assert fast is not None
+    assert fast.run((0.5, 3)) is not None
+    assert derived.grad(0.5, 10**6) == 0.0
+    assert fast.run((0.5, 3)) is None
