@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter
 from types import FunctionType
 from typing import Any
@@ -45,6 +44,7 @@ class FastCall:
         "_count",
         "_derivative",
         "_integers",
+        "_outgrown",
         "_seeds",
         "_shaped",
         "_tangents",
@@ -62,6 +62,7 @@ class FastCall:
         self._arrays: list[tuple[int, Array]] = []  # tangents that may share memory with an argument
         self._bytes: Callable[..., int] | None = None  # what it records
         self._budget = program.options.budget
+        self._outgrown: Mapping[Form, Any] = {}  # not empty where another program runs in its place
         self._value: Callable[[Sequence[Any]], Any] | None = None
         self._derivative: Callable[[Sequence[Any]], Any] | None = None
         self._count = 0
@@ -88,6 +89,7 @@ class FastCall:
         results = result_types(program)
         made = cls(program, built, [*results, *(var.type for var in program.wrt_vars())])
         made._seeds, made._count = tuple(seeds), len(results)
+        made._outgrown = program.outgrown
         made._bytes = program.recorded_bytes("joint") if program.outline("joint").recorded_bytes != "0" else None
         made._value, made._derivative = value_of(program), gradient_of(program, len(results))
         return made
@@ -138,13 +140,11 @@ class FastCall:
             return None
         if self._budget is not memory_limit.current:
             memory_limit.limit_tapes(self._budget)
-        if self._bytes is not None and self._bytes(*leaves) > memory_limit.tape_limit():
+        if self._outgrown or (self._bytes is not None and self._bytes(*leaves) > memory_limit.tape_limit()):
             return None
         try:
             found = self._built(*leaves, *self._seeds, *tangents)
-        except Exception as error:  # it had no side effects, so the whole call may be repeated, and report the error
-            if isinstance(error, MemoryError) and str(error) == memory_limit.TOO_MUCH:
-                self._bytes = _more_than_there_is  # the slow path knows what runs in its place
+        except Exception:  # it had no side effects, so the whole call may be repeated, and report the error
             return None
         values = found if type(found) is tuple else (found,)
         made: list[Any] = []
@@ -154,11 +154,6 @@ class FastCall:
             made[k] = as_result(made[k], type_, [*tangents, *made[self._count : k]])
         value, derivative = self._value, self._derivative
         return value and value(made), derivative and derivative(made)
-
-
-def _more_than_there_is(*_: Any) -> int:
-    """What is recorded where tapes have outgrown the memory of a call."""
-    return sys.maxsize
 
 
 def _is_compiled(tangent: Any, type_: Type) -> bool:
