@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import tracemalloc
+import types
 from pathlib import Path
 from typing import Any
 
@@ -234,6 +235,32 @@ def test_g101_a_tape_that_does_not_fit_into_memory() -> None:
         derivative(0.5, 3)
         with pytest.raises(TapeMemoryError, match=r"waves records .* does not fit into memory") as caught:
             derivative(0.5, 2**60)
+        assert caught.value.span is not None
+        assert caught.value.span.line == waves.__code__.co_firstlineno + 1
+
+
+def test_g101_a_tape_that_numpy_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain Python is not asked then: the loop may be one that takes days."""
+
+    def waves(x: float, n: int) -> float:
+        for _ in range(n):
+            x = math.sin(x) * x
+        return x
+
+    def empty(*args: Any, **kwargs: Any) -> Any:
+        raise MemoryError("no room")
+
+    derived = differentiable(waves, backend="python")
+    derivatives = (derived.value_and_grad, derived.vjp)
+    for derivative in derivatives:
+        derivative(0.5, 3)
+    built = derived._specialise((0.5, 3), {}).program.parts.built
+    full = types.SimpleNamespace(**{**vars(np), "empty": empty})
+    for form in ("joint", "record"):
+        monkeypatch.setitem(built[form].__globals__, "np", full)
+    for derivative in derivatives:
+        with pytest.raises(TapeMemoryError, match="waves records does not fit into memory: no room") as caught:
+            derivative(0.5, 40)
         assert caught.value.span is not None
         assert caught.value.span.line == waves.__code__.co_firstlineno + 1
 
