@@ -341,3 +341,19 @@ def test_checks_after_a_break_stay_behind_it() -> None:
         return total
     """
     assert_same(text, (vector(5), 0.5, 5), (vector(5), 0.0, 5), (vector(5) + 10.0, 0.0, 5))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_halves_of_zeros_and_infinities_are_those_of_powers(dtype: type) -> None:
+    """Bit for bit, the sign of zero included."""
+    x = np.array([-0.0, 0.0, np.inf, -np.inf, -1.0, np.nan, 1.0], dtype)
+    for exponent in (-2.5, -1.5, -0.5, 0.5, 1.5, 2.5):
+        text = f"""
+    def f(x):
+        return x**{exponent}
+    """
+        with np.errstate(all="ignore"):
+            found, expected = compiled(text, (x,))(x), x**exponent
+        np.testing.assert_array_equal(found, expected)
+        shown = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(found[shown]), np.signbit(expected[shown]))

@@ -200,8 +200,18 @@ def _whole_power(x: Expr, exponent: int, type_: Scalar) -> Call:
 
 
 def _half_power(w: LoopBuilder, x: Expr, exponent: float, type_: Scalar) -> Expr:
-    """`x ** exponent` for half of an odd integer, as a product with the root: a fraction of the time of a power."""
+    """`x ** exponent` for half of an odd integer, as a product with the root: a fraction of the time of a power.
+
+    The power of -inf is that of inf, and that of -0.0 is that of 0.0; their roots are not.  NumPy takes the root alone
+    for the exponent 0.5.
+    """
     x = w.bind(x)
+    if (type_.python or exponent != 0.5) and (sign := sign_of(x, w.facts.signs)) != "+":
+        positive: Expr = Call(operator.add, (x, convert(Const(0.0), type_.dtype)), (), type_)
+        if not sign and not type_.python:  # Python's own floats have been checked
+            infinite = Call(operator.eq, (x, convert(Const(-np.inf), type_.dtype)), (), BOOL)
+            positive = Call(intrinsics.ifelse, (infinite, convert(Const(np.inf), type_.dtype), positive), (), type_)
+        x = w.bind(positive)
     power: Expr = Call(np.sqrt, (x,), (), type_)
     if whole := int(abs(exponent)):
         power = Call(operator.mul, (_whole_power(x, whole, type_) if whole > 1 else x, power), (), type_)
