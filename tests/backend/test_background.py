@@ -410,6 +410,7 @@ KERNEL = """
         return total
 
     x = np.linspace(0.1, 1.0, 5)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs behind them without
 
     def helper():
         end = time.monotonic() + 60
