@@ -7,9 +7,11 @@ one sentence why, and one sentence what to write instead.
 from __future__ import annotations
 
 import linecache
+import sys
 import unicodedata
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeVar
 
 PACKAGE = str(Path(__file__).parent)
@@ -83,6 +85,16 @@ def of_program(error: Raising) -> Raising:
     """Mark an exception as the one that plain Python raises for the user's program."""
     error.__tapegen_of_program__ = True  # type: ignore[attr-defined]
     return error
+
+
+def frames_of_tapegen() -> int:
+    """The `stacklevel` at which a warning of the caller points at the user's own line."""
+    level = 1
+    frame: FrameType | None = sys._getframe(1)
+    ours = ("tapegen", "numba", "functools")  # cached properties
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ours:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _width(character: str) -> int:

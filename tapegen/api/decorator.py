@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, Unpack, overload
 
 from tapegen.api.differentiable_function import Aux, Differentiable, DifferentiableWithAux, Objective, P, R, made
+from tapegen.errors import frames_of_tapegen
 from tapegen.frontend.source.callables import unwrap
 from tapegen.ir.keywords import Backend, Keywords, refuse_keywords
-from tapegen.pipeline.fault_boundary import frames_of_tapegen
 from tapegen.pipeline.options import Options, Wrt
 from tapegen.runtime.tracebacks import hides_frames
 

@@ -9,7 +9,6 @@ lowered or run.
 from __future__ import annotations
 
 import os
-import sys
 import sysconfig
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -142,13 +141,3 @@ _TOOLS = tuple(folder + os.sep for folder in (PACKAGE, *_DEPENDENCIES))
 """The directories of the compiler and its dependencies."""
 
 __all__ = ["Boundary", "Subject", "internal_error", "is_fault", "is_of_tapegen", "is_of_user"]
-
-
-def frames_of_tapegen() -> int:
-    """The `stacklevel` at which a warning points at the user's own line."""
-    level = 1
-    frame: FrameType | None = sys._getframe(1)
-    ours = ("tapegen", "functools")  # cached properties
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ours:
-        level, frame = level + 1, frame.f_back
-    return level

@@ -10,6 +10,7 @@ from typing import Any
 from tapegen.analysis.activity import active_operands, activity_of
 from tapegen.analysis.scopes import scopes_of
 from tapegen.analysis.side_effects import effects_of
+from tapegen.errors import frames_of_tapegen
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import (
@@ -25,7 +26,6 @@ from tapegen.ir.nodes import (
 from tapegen.ir.passes import Pass
 from tapegen.ir.types import is_floating
 from tapegen.pipeline.derivation import Derivation
-from tapegen.pipeline.fault_boundary import frames_of_tapegen
 from tapegen.transform.analyses import Facts, places_of
 from tapegen.transform.autodiff.expand_formulas import expand, has_formula
 from tapegen.transform.autodiff.rule_application import rule_for

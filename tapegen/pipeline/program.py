@@ -51,6 +51,7 @@ from tapegen.errors import (
     PerformanceWarning,
     Span,
     TapegenError,
+    frames_of_tapegen,
 )
 from tapegen.frontend.calls.custom_rules import own_rule
 from tapegen.frontend.lower import Lowered
@@ -78,7 +79,7 @@ from tapegen.ir.progress_bars import PROGRESS
 from tapegen.ir.recursion_limit import deep
 from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
 from tapegen.pipeline.debug_nans import MadeNonFinite, run_with_nan_checks, watching, without_garbage
-from tapegen.pipeline.fault_boundary import Boundary, Subject, frames_of_tapegen, internal_error
+from tapegen.pipeline.fault_boundary import Boundary, Subject, internal_error
 from tapegen.pipeline.options import Options
 from tapegen.transform.messages import called_functions, has_messages
 from tapegen.transform.simplify.real_domain import TURNS_COMPLEX, meets_complex_numbers, with_real_values

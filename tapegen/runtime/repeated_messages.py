@@ -49,7 +49,8 @@ def seen(count: float) -> Iterator[None]:
 
 
 def _replace() -> None:
-    for owner, name in ((builtins, "print"), (warnings, "warn"), *((logging.Logger, level) for level in _LEVELS)):
+    of_logging = ((logging.Logger, level) for level in _LEVELS)
+    for owner, name in ((builtins, "print"), (warnings, "warn"), (warnings, "warn_explicit"), *of_logging):
         original = getattr(owner, name)
         _replaced.append((owner, name, original))
         setattr(owner, name, _once(original))
@@ -68,8 +69,10 @@ def _once(original: Callable[..., Any]) -> Callable[..., Any]:
         if _seen.left > 0:
             _seen.left -= 1
             return None
-        by_position = original.__name__ == "print" or (original.__name__ == "warn" and len(args) > 2)
-        if not by_position:  # the caller is one frame further away
+        name = original.__name__
+        if name not in ("print", "warn_explicit") and not (
+            name == "warn" and len(args) > 2
+        ):  # the caller is one frame further away
             kwargs["stacklevel"] = kwargs.get("stacklevel", 1) + 1
         return original(*args, **kwargs)
 

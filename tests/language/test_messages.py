@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import logging
 import re
@@ -230,15 +231,47 @@ def test_other_threads_are_heard_while_a_call_is_repeated() -> None:
     assert not hasattr(print, "__wrapped__")
 
 
-def reports(x: Any) -> Any:
-    if x > 10.0:
-        warnings.warn("large", stacklevel=2)
+def warn_of_caller(x: Any, level: int) -> Any:
+    warnings.warn(f"at {x:.1f}", RuntimeWarning, stacklevel=level)
     return x * x
 
 
+def warns_of_callers(x: Any) -> Any:
+    def inner(x: Any) -> Any:
+        y = warn_of_caller(x, 2)
+        return warn_of_caller(y, 3)
+
+    x = inner(x)
+    if x > 1.0:
+        warnings.warn("the caller of all", stacklevel=2)
+        warnings.warn("by position", UserWarning, 2)
+    return sum(map(warn_of_caller, [x, 2.0 * x], [2, 1])) + warn_of_caller(x, 3)
+
+
+def test_warnings_belong_to_the_line_of_the_caller() -> None:
+    """Also compiled code knows it, whether the caller is a part of the program or not."""
+    derived = tg.differentiable(warns_of_callers, backend="numba")
+    found, expected = told(lambda: (derived.value_and_grad(2.0), 0)), told(lambda: (warns_of_callers(2.0), 0))
+    assert found == expected
+    assert {line for _, _, line in found[1]} > {inspect.currentframe().f_lineno - 2}  # type: ignore[union-attr]
+    compiled = derived.inspect(2.0).compiled
+    assert "raise" not in compiled
+
+
+class OfAFunction:
+    class Large(UserWarning):
+        pass
+
+    @classmethod
+    def reports(cls, x: Any) -> Any:
+        if x > 10.0:
+            warnings.warn("large", cls.Large)  # noqa: B028
+        return x * x
+
+
 def test_messages_that_only_python_writes_leave_other_calls_compiled() -> None:
-    """The line of a caller is not known to compiled code."""
-    derived = tg.differentiable(reports)
+    """A class that has no name in its module is not found by compiled code."""
+    derived = tg.differentiable(OfAFunction.reports)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         assert derived.value_and_grad(3.0) == (9.0, 6.0)
@@ -246,7 +279,7 @@ def test_messages_that_only_python_writes_leave_other_calls_compiled() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         assert derived.value_and_grad(11.0) == (121.0, 22.0)
-    assert [str(each.message) for each in caught if each.category is UserWarning] == ["large"]
+    assert [str(each.message) for each in caught if each.category is OfAFunction.Large] == ["large"]
 
 
 # ---- progress bars ---------------------------------------------------------------------------------------------------

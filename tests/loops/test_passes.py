@@ -97,7 +97,7 @@ def square_sum(x: Any) -> Any:
 
 def formatted(x: Any) -> Any:
     if x[0] > 5.0:
-        warnings.warn("large", stacklevel=2)
+        warnings.warn("large", source=None)  # noqa: B028
     return np.sum(x * x)
 
 

@@ -19,9 +19,8 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
-from tapegen.errors import PACKAGE, CacheWarning
+from tapegen.errors import PACKAGE, CacheWarning, frames_of_tapegen
 
 SWITCH = "TAPEGEN_CACHE"
 """Environment variable: `0` turns the cache off."""
@@ -205,7 +204,7 @@ class Store:
         if not self._warned:
             self._warned = True
             message = f"the cache is not used ({reason}); what is compiled now will be compiled again"
-            warnings.warn(message, CacheWarning, stacklevel=_frames())
+            warnings.warn(message, CacheWarning, stacklevel=frames_of_tapegen())
 
 
 def _head(key: str, payload: bytes) -> bytes:
@@ -246,15 +245,6 @@ def _write(handle: int, data: bytes) -> None:
         view = view[os.write(handle, view) :]
 
 
-def _frames() -> int:
-    """The `stacklevel` of the user's own line."""
-    level, frame = 1, sys._getframe(1)
-    found: FrameType | None = frame
-    while found is not None and found.f_globals.get("__name__", "").partition(".")[0] in ("tapegen", "numba"):
-        level, found = level + 1, found.f_back
-    return level
-
-
 # ---- the user's directory ------------------------------------------------------------------------------------------
 
 _stores: dict[tuple[str, int], Store] = {}
@@ -271,7 +261,7 @@ def store() -> Store | None:
         if not _homeless:
             _homeless.append(True)
             message = f"there is no home directory, so nothing is stored on disk; set {FOLDER}"
-            warnings.warn(message, CacheWarning, stacklevel=_frames())
+            warnings.warn(message, CacheWarning, stacklevel=frames_of_tapegen())
         return None
     key = (str(folder), size_limit())
     return _stores.setdefault(key, Store(folder, key[1]))

@@ -252,8 +252,11 @@ def _inline(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any])
     _check_recursion(cx, frame, identity, values)
     node, signature = frame.node, _signature_of(cx, values)
     outer_frame, outer_node, outer_origin, outer_fixed = cx.frame, cx.node, cx.origin, cx.fixed_origin
+    is_own, sites = builtin_functions.is_own(frame.parsed.file), len(cx.call_sites)
+    if not is_own:
+        cx.call_sites.append(cx.span())
     cx.frame = frame
-    cx.fixed_origin |= builtin_functions.is_own(frame.parsed.file)  # its statements belong to the user's statement
+    cx.fixed_origin |= is_own  # its statements belong to the user's statement
     cx.calls.append((identity, signature))
     open_tries = cx.open_tries
     try:
@@ -264,6 +267,7 @@ def _inline(cx: Context, frame: Frame, identity: Any, values: Mapping[str, Any])
         cx.open_tries = open_tries  # a 'return' inside 'with' has closed the contexts that it exits
     finally:
         cx.calls.pop()
+        del cx.call_sites[sites:]
         cx.frame, cx.node, cx.origin, cx.fixed_origin = outer_frame, outer_node, outer_origin, outer_fixed
     if not frame.live.captured and not _makes_functions(node):
         for name in frame.locals:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 import string
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gast
 
-from tapegen.errors import NotDifferentiable, UnsupportedSyntax
+from tapegen.errors import NotDifferentiable, Span, UnsupportedSyntax
 from tapegen.frontend.expressions.expressions import evaluate, evaluates
 from tapegen.frontend.values.context import Context, NeedsStatements
 from tapegen.frontend.values.materialize import is_int, operand, static, struct_of
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue
 from tapegen.frontend.values.state import known_value
 from tapegen.ir import intrinsics
-from tapegen.ir.nodes import Call, Const, Expr
+from tapegen.ir.nodes import Call, Const, Effect, Expr
 from tapegen.ir.printer import callable_text
 from tapegen.ir.types import INT, STATIC, Scalar
 
@@ -139,11 +140,28 @@ def told(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Map
             "print writes to standard output in derivatives, and to no file.",
             "Leave out 'file=', or use logging.",
         )
+    origin = cx.origin
+    if func is warnings.warn:
+        args, kwargs, origin = _warned_at(cx, args, kwargs)
     given = tuple(
         (name, Const(static(cx, value, f"'{name}' of {callable_text(func)}"))) for name, value in kwargs.items()
     )
-    cx.effect(Call(func, tuple(text_of(cx, arg) for arg in args), given, STATIC))
+    cx.emit(Effect(Call(func, tuple(text_of(cx, arg) for arg in args), given, STATIC), origin))
     return StaticValue(None)
+
+
+def _warned_at(
+    cx: Context, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Sequence[Any], Mapping[str, Any], Span | None]:
+    """The arguments of a warning where the functions that are inlined have no frames, and the line it is about."""
+    level = known_value(args[2] if len(args) > 2 else kwargs.get("stacklevel", StaticValue(1)))
+    if not isinstance(level, int) or level < 2:
+        return args, kwargs, cx.origin
+    up = min(level - 1, len(cx.call_sites))
+    kwargs = {name: value for name, value in kwargs.items() if name != "stacklevel"}
+    if level - up > 1:
+        kwargs["stacklevel"] = StaticValue(level - up)
+    return args[:2], kwargs, cx.call_sites[-up] if up else cx.origin
 
 
 def text_of(cx: Context, value: Any) -> Expr:

@@ -127,6 +127,7 @@ class Context:
         self.loop: tuple[Any, Set[int]] = None, frozenset()  # the innermost `for`, and containers made before it
         self.written_out: dict[Any, TapegenError] | None = None  # loops that must be unrolled, and why
         self.calls: list[tuple[Any, tuple[Any, ...]]] = []
+        self.call_sites: list[Span | None] = []  # of the user's functions that are being inlined
         self.inlined: Counter[Any] = Counter()
         self.recursion: Any = None  # these two belong to `calls.recursion`
         self.routines: Any = None

@@ -8,7 +8,7 @@ Before::
 
     def f(x: "f8[:]"):
         if x[0] > 5.0:
-            warnings.warn("large", stacklevel=2)
+            warnings.warn("large", source=None)
         return x[0]
 
 After::

@@ -131,10 +131,11 @@ def _target(call: Call, origin: Span | None) -> tuple[list[Any], tuple[Expr, ...
 
 
 def _warning(call: Call, origin: Span | None) -> tuple[list[Any], tuple[Expr, ...]]:
-    """A warning belongs to the line of the user that warns."""
+    """A warning belongs to the line of the user that warns, or to the call of the program where that is its caller."""
     given = dict(zip(("message", "category", "stacklevel"), call.args, strict=False)) | dict(call.kwargs)
     message, category = given.pop("message", None), _constant(given.pop("category", Const(UserWarning)))
-    if message is None or _constant(given.pop("stacklevel", Const(1))) != 1 or given:
+    level = _constant(given.pop("stacklevel", Const(1)))
+    if message is None or not isinstance(level, int) or given:
         raise NotTold
     if category is None:
         category = UserWarning
@@ -142,8 +143,8 @@ def _warning(call: Call, origin: Span | None) -> tuple[list[Any], tuple[Expr, ..
     name = getattr(category, "__qualname__", "")
     if module == "__main__" or getattr(sys.modules.get(module), name, None) is not category:
         raise NotTold
-    place = ["", 0] if origin is None else [origin.file, origin.line]
-    return ["warn", module, name, *place], (message,)
+    place = ["", 0] if origin is None or level > 1 else [origin.file, origin.line]
+    return ["warn", module, name, *place, max(level - 1, 0)], (message,)
 
 
 def _constant(expr: Expr) -> Any:

@@ -27,6 +27,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import lower_builtin
 from numba.np.numpy_support import as_dtype
 
+from tapegen.errors import frames_of_tapegen
 from tapegen.ir import intrinsics, progress_bars
 
 FAILED = "a message could not be written"
@@ -154,8 +155,12 @@ def _write(target: list[Any], args: list[Any], kwargs: dict[str, Any]) -> None:
             getattr(logging, name)(*args, **kwargs)
         case ["logger", owner, name]:
             getattr(logging.getLogger(owner), name)(*args, **kwargs)
-        case ["warn", module, name, file, line]:
-            _warn(args[0], getattr(importlib.import_module(module), name), file, line)
+        case ["warn", module, name, file, line, callers]:
+            category = getattr(importlib.import_module(module), name)
+            if callers:
+                warnings.warn(args[0], category, stacklevel=frames_of_tapegen() + callers - 1)
+            else:
+                _warn(args[0], category, file, line)
 
 
 def _warn(text: str, category: type[Warning], file: str, line: int) -> None:
