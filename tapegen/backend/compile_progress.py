@@ -101,16 +101,17 @@ def compiling(dispatcher: Any, source: PythonSource, signature: Any) -> Iterator
     found = "loaded" if dispatcher.stats.cache_hits.get(wanted) else "compiled"
     if found == "compiled":
         _pace.note(lines, seconds)
-    why = _reason(wanted, [earlier for earlier in dispatcher.overloads if earlier != wanted])
+    names = dispatcher.py_func.__code__.co_varnames
+    why = _reason(names, wanted, [earlier for earlier in dispatcher.overloads if earlier != wanted])
     _logger.info("%s %s (%s) in %.2f s: %s", found, source.entry, ", ".join(map(str, wanted)), seconds, why)
 
 
-def _reason(wanted: Sequence[Any], earlier: Sequence[Sequence[Any]]) -> str:
+def _reason(names: Sequence[str], wanted: Sequence[Any], earlier: Sequence[Sequence[Any]]) -> str:
     """Why code for argument types is needed beside what there is."""
     if not earlier:
-        return "the first call"
+        return "its first call"
     last = earlier[-1]
-    changes = [f"argument {k} is {_change(a, b)}" for k, (a, b) in enumerate(zip(wanted, last, strict=True)) if a != b]
+    changes = [f"{name} is {_change(a, b)}" for name, a, b in zip(names, wanted, last, strict=False) if a != b]
     return ", ".join(changes)
 
 

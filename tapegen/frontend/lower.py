@@ -153,20 +153,29 @@ class Lowered:
         """Whether the program is valid for these arguments (of the right types) and the current captured values."""
         if not guards_hold(self.guards):
             return False
-        for name, path, value in self.statics:
-            found = _follow(arguments[name], path)
-            if not same_static(found.shape if isinstance(found, np.ndarray) else found, value):
-                return False
+        if any(self.changed_statics(arguments)):
+            return False
         if self.not_negative and any(_follow(arguments[name], path) < 0 for name, path in self.not_negative):
             return False
+        return not any(self.changed_captures())
+
+    def changed_statics(self, arguments: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Any, ...], Any, Any]]:
+        """The entries of `statics` that these arguments differ from, each with the value or shape that they have."""
+        for name, path, value in self.statics:
+            found = _follow(arguments[name], path)
+            found = found.shape if isinstance(found, np.ndarray) else found
+            if not same_static(found, value):
+                yield name, path, value, found
+
+    def changed_captures(self) -> Iterator[str]:
+        """The captured variables that now have another type than the program reads."""
         for param in self.params:
             if param.getter is not None:
                 try:
                     if leaf_type(param.getter()) != param.var.type:
-                        return False
+                        yield param.argument
                 except (NameError, AttributeError, LookupError, BadArgument):
-                    return False
-        return True
+                    yield param.argument
 
     def leaves(self, arguments: Mapping[str, Any]) -> list[Any]:
         """The values of the parameters, in order."""
@@ -482,8 +491,10 @@ def inline_guarded(
 
 def _guards(cx: Context) -> tuple[Guard, ...]:
     """Guards for everything that lowering read and that may change."""
-    captured = (Guard(getter, value) for getter, value in (*cx.assumptions.guards.values(), *library_guards(cx)))
-    return (*captured, *(Guard(partial(getattr, func, "__code__"), func.__code__) for func in cx.assumptions.sources))
+    sources = (
+        Guard(partial(getattr, func, "__code__"), func.__code__, func.__name__) for func in cx.assumptions.sources
+    )
+    return (*cx.assumptions.guards.values(), *library_guards(cx), *sources)
 
 
 def _always_raises(cx: Context, func: FunctionType) -> NotDifferentiable:

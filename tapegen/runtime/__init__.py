@@ -12,6 +12,7 @@
 * `closure_sharing` - compiled code shared by equal closures
 * `checkpointed_calls` - which loops of a call are checkpointed, in segments of which lengths
 * `bound_call` - one call of a specialized program, and its errors
+* `specialization_reason` - why a call needs a program of its own
 * `specialization` - one specialization per combination of argument types
 * `inline_cache` - dispatch by the signature of an earlier call
 * `njit` - derivatives inside the user's own compiled code

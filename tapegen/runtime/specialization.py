@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -36,6 +37,9 @@ from tapegen.runtime.closure_sharing import despecialize_changed_floats, share_c
 from tapegen.runtime.foreign_arrays import holds_foreign, with_numpy
 from tapegen.runtime.program_cache import Kept
 from tapegen.runtime.signature_key import ArgumentBinder, signature_key
+from tapegen.runtime.specialization_reason import reason_for_program
+
+_logger = logging.getLogger("tapegen")
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -236,9 +240,13 @@ class SpecializationCache:
             if program.holds(arguments):
                 program.last_used = monotonic()
                 return BoundCall(program, self, args, kwargs, program.lowered.leaves(arguments))
+        begun = monotonic()
         lowered = despecialize_changed_floats(
             self.function.__code__, key, functools.partial(self.lower, abstracts, options)
         )
+        if _logger.isEnabledFor(logging.INFO):
+            why = reason_for_program(self._programs, abstracts, arguments, options)
+            _logger.info("analysed %s in %.2f s: %s", self.function.__qualname__, monotonic() - begun, why)
         program = Program(lowered, self._home, abstracts, options)
         share_compiled_code(program, key)
         self._programs.add(key, program)

@@ -6,6 +6,7 @@ import io
 import itertools
 import logging
 import sys
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -135,7 +136,54 @@ def test_the_log_says_what_why_and_how_long(caplog: pytest.LogCaptureFixture) ->
         f(X)
         f(X)
         f(fixed)
-    first, second = [record.getMessage() for record in caplog.records]
+    analysed, first, second = [record.getMessage() for record in caplog.records]
+    assert analysed.startswith("analysed test_the_log_says_what_why_and_how_long.<locals>.<lambda> in ")
+    assert analysed.endswith(" s: first call")
     assert first.startswith("compiled lambda_ (array(float64, 1d, C)) in ")
-    assert first.endswith(" s: the first call")
-    assert second.endswith(" s: argument 0 is read-only")
+    assert first.endswith(" s: its first call")
+    assert second.endswith(" s: x is read-only")
+
+
+@dataclass
+class Setup:
+    rate: float
+    steps: int
+
+
+SCALE = 2.0
+WEIGHTS = np.ones(3)
+
+
+def scaled(x: Any, n: int = 3, how: str = "sum", setup: Any = None) -> Any:
+    total = 0.0
+    for _ in range(n):
+        total += SCALE * np.sum(x * x) * WEIGHTS.sum()
+    return total if setup is None else total + np.sum(x.reshape((1,) * setup.steps + (-1,)))
+
+
+def test_the_log_says_why_there_is_a_new_program(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    f = tg.differentiable(scaled, backend="python")
+
+    def reason(*args: Any, **options: Any) -> str:
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "tapegen"):
+            f.with_options(**options).grad(*args)
+        return " | ".join(record.getMessage().partition(" s: ")[2] for record in caplog.records)
+
+    assert reason(X) == "first call"
+    assert reason(X) == ""
+    assert reason(X, fastmath=True) == "fastmath=True, not False"
+    assert reason(X.astype(np.float32)) == "x is an array of float32, not of float64"
+    assert reason(np.ones((3, 3))) == "x has 2 axes, not 1"
+    assert reason(np.ones((3, 1))) == "axis 1 of x has size 1"
+    assert reason(np.ones(6)[::2]) == "the memory layout of x is A, not C"
+    assert reason(2.0) == "x is a Python float64, not an array of float64"
+    assert reason(X, 3, "mean") == "how is 'mean', not 'sum'"
+    assert reason(X, 3, "mean", Setup(0.1, 2)) == "setup is of class Setup, not None"
+    assert reason(X, 3, "mean", Setup(0.1, 3)) == "setup.steps is 3, not 2"
+    monkeypatch.setitem(globals(), "SCALE", 3.0)
+    assert reason(X) == "the captured value SCALE has changed"
+    monkeypatch.setitem(globals(), "WEIGHTS", np.ones((3, 3)))
+    assert reason(X) == "the type of the captured WEIGHTS has changed"

@@ -11,6 +11,7 @@ from typing import Any
 from tapegen.errors import NotDifferentiable, TapegenError
 from tapegen.frontend.calls.library_calls import is_library
 from tapegen.frontend.lowering.emit import arg_type, call_type, emit_call
+from tapegen.frontend.values.assumptions import Guard
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.materialize import struct_of
 from tapegen.frontend.values.pytree import Leaf, leaf_type, tuple_of
@@ -93,7 +94,7 @@ def _note_body(cx: Context, name: str, body: FunctionType) -> None:
                 f"Make '{key}' an argument of {name}.",
             )
         if isinstance(value, (int, float, str, tuple)):
-            cx.assumptions.guards.setdefault((id(body), key), (getter, value))
+            cx.assumptions.guards.setdefault((id(body), key), Guard(getter, value, key))
 
 
 def _globals_of(code: CodeType) -> dict[str, None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -16,18 +16,24 @@ class Guard(NamedTuple):
 
     getter: Callable[[], Any]
     value: Any
+    name: str = ""  # as a message shows it
 
 
-def guards_hold(guards: tuple[tuple[Callable[[], Any], Any], ...]) -> bool:
+def guards_hold(guards: Iterable[tuple[Callable[[], Any], Any, str]]) -> bool:
     """Whether all guarded values are unchanged."""
     try:
-        for getter, value in guards:
+        for getter, value, _ in guards:
             found = getter()
             if found is not value and not same_static(found, value):
                 return False
     except (NameError, AttributeError, LookupError, TypeError):
         return False
     return True
+
+
+def changed_guard(guards: Iterable[Guard]) -> Guard | None:
+    """The first guard that does not hold."""
+    return next((guard for guard in guards if not guards_hold((guard,))), None)
 
 
 @dataclass(eq=False, slots=True)
@@ -56,7 +62,7 @@ class Assumptions:
         Names under which the printed program imports modules.
     """
 
-    guards: dict[Any, tuple[Callable[[], Any], Any]] = field(default_factory=dict)
+    guards: dict[Any, Guard] = field(default_factory=dict)
     library: dict[int, tuple[ModuleType, dict[str, Any]]] = field(default_factory=dict)
     captured: dict[Any, tuple[Var, Callable[[], Any]]] = field(default_factory=dict)
     shaped: Set[Any] = frozenset()

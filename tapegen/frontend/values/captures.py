@@ -13,6 +13,7 @@ import numpy as np
 
 from tapegen.errors import BadArgument, NotDifferentiable
 from tapegen.frontend.source.parse import MISSING
+from tapegen.frontend.values.assumptions import Guard
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.library_objects import is_function_of_library
 from tapegen.frontend.values.pytree import (
@@ -100,10 +101,10 @@ def capture(
                 )
         return Leaf(cx.assumptions.captured[path][0])
     if is_container and not is_function_of_library(value):
-        watch(cx, (path, "class"), lambda: type(getter()))
+        watch(cx, (path, "class"), lambda: type(getter()), name)
         _watch_written(cx, getter, path)
         return cx.caller.containers.get(id(value)) or Captured(value, getter, name, path)
-    watch(cx, path, getter)
+    watch(cx, path, getter, name)
     if is_float and variable is not None:
         cx.assumptions.floats[variable] = value
     return StaticValue(value)
@@ -140,10 +141,10 @@ def bound_value(cx: Context, value: Any, name: str, path: Any) -> Any:
     return capture(cx, value, lambda: value, name, ("bound", path))
 
 
-def watch(cx: Context, path: Any, getter: Callable[[], Any]) -> None:
-    """Add a guard: the program is valid as long as the current value stays."""
+def watch(cx: Context, path: Any, getter: Callable[[], Any], name: str = "") -> None:
+    """Add a guard: the program is valid as long as the current value stays; `name` is for messages."""
     if path not in cx.assumptions.guards:
-        cx.assumptions.guards[path] = (getter, snapshot(getter()))
+        cx.assumptions.guards[path] = Guard(getter, snapshot(getter()), name)
 
 
 def note_library(cx: Context, module: ModuleType, name: str) -> None:
@@ -153,11 +154,12 @@ def note_library(cx: Context, module: ModuleType, name: str) -> None:
         cx.assumptions.library.setdefault(id(module), (module, {}))[1][name] = vars(module)[name]
 
 
-def library_guards(cx: Context) -> Iterator[tuple[Callable[[], Any], Any]]:
+def library_guards(cx: Context) -> Iterator[Guard]:
     """For each library module, a getter of all its guarded attributes at once, and their values."""
     for module, found in cx.assumptions.library.values():
         values = tuple(found.values())
-        yield functools.partial(operator.itemgetter(*found), vars(module)), values if len(found) > 1 else values[0]
+        getter = functools.partial(operator.itemgetter(*found), vars(module))
+        yield Guard(getter, values if len(found) > 1 else values[0], module.__name__)
 
 
 def class_member(cx: Context, cls: type, name: str, after: type | None = None) -> Any:
@@ -196,7 +198,7 @@ def captured_shape(cx: Context, array: Any) -> tuple[int, ...] | None:
     """The shape of a captured array, which is guarded."""
     for path, (var, getter) in cx.assumptions.captured.items():
         if var is array:
-            watch(cx, (path, "shape"), functools.partial(_shape, getter))
+            watch(cx, (path, "shape"), functools.partial(_shape, getter), f"{var.name.partition('#')[0]}.shape")
             return np.shape(getter())
     return None
 
@@ -259,7 +261,7 @@ def expand(cx: Context, captured: Captured, changing: frozenset[Any] = frozenset
     else:
         read = lambda key: operator.itemgetter(key)  # noqa: E731
     keys = struct.keys
-    watch(cx, (captured.path, "keys"), lambda: _keys(captured.getter()))
+    watch(cx, (captured.path, "keys"), lambda: _keys(captured.getter()), captured.name)
     children = (
         captured_child(cx, captured, key, child, read(key), changes=key in changing)
         for key, child in zip(keys, struct.children, strict=True)
