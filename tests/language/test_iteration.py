@@ -178,6 +178,35 @@ def parts_of_known_number(x: Any) -> Any:
     return sum(a * row[1] ** b for row, (a, b) in zip(x, links, strict=True)) * tuple(x[0])[1]
 
 
+def taken_one_by_one(x: Any) -> Any:
+    first = next(iter({"a": x[0, 1] ** 2, "b": x[0, 2]}.values()))
+    rows = iter(x)
+    top = next(rows)
+    total = first * top[0]
+    for row in rows:
+        total += row[0] * row[1]
+    pairs = zip(x[0], x[1], strict=True)
+    a, b = next(pairs)
+    numbers = iter(range(x.shape[1]))
+    k0 = next(numbers)
+    odd = itertools.count(1, 2)
+    last = next(iter([]), x[2, 3]) * next(odd) + next(odd)
+    return total + a / b + sum(u * v for u, v in pairs) + last * sum(x[k0, k] ** 2 for k in numbers)
+
+
+def first_and_rest(x: Any) -> Any:
+    points = product(x[0], x[1])
+    u, v = next(points)
+    items = iter([x[0, 0], x[1, 1], x[2, 2]])
+    left, total = next(iter(items)), u * v
+    for right in items:
+        total += left * right**2
+        left = right
+    for a, b in points:
+        total = 0.9 * total + a * b**2
+    return total + next(iter(()), 0.5)
+
+
 PROGRAMS = [
     every_pair_of_indices,
     left_early,
@@ -192,6 +221,8 @@ PROGRAMS = [
     spread_over_parameters,
     changed_while_they_are_read,
     parts_of_known_number,
+    taken_one_by_one,
+    first_and_rest,
 ]
 
 
@@ -261,3 +292,85 @@ def test_what_cannot_be_followed_is_refused() -> None:
         differentiable(changed).grad(np.ones(2))
     with pytest.raises(NotDifferentiable, match="Count with integers"):
         differentiable(of_floats).grad(np.ones(2))
+
+
+def grown_afterwards(x: Any) -> Any:
+    items = [x[0], x[1]]
+    pairs = zip(items, x, strict=False)
+    items.append(x[2])  # which Python still sees
+    return sum(a * b for a, b in pairs)
+
+
+def grown_in_a_loop(x: Any) -> Any:
+    items = [x[0]]
+    numbered = enumerate(items)
+    for v in x:
+        items.append(v)
+    return sum(k * v for k, v in numbered)
+
+
+def at_one_of_two_places(x: Any) -> Any:
+    items = iter(x)
+    if x[0] > 0.5:
+        next(items)
+    return next(items)
+
+
+def in_every_iteration(x: Any) -> Any:
+    items, total = iter(x), 0.0
+    for _ in range(2):
+        total += next(items)
+    return total
+
+
+def consumed_twice(x: Any) -> Any:
+    items = iter(x)
+    return sum(a * b for a, b in zip(items, items, strict=True))
+
+
+def of_a_generator(x: Any) -> Any:
+    def squares() -> Any:
+        for v in x:
+            yield v**2
+
+    return next(squares())
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (grown_afterwards, "has changed since the iterator was made"),
+        (grown_in_a_loop, "has changed since the iterator was made"),
+        (at_one_of_two_places, "gives its items once"),
+        (in_every_iteration, "gives its items once"),
+        (consumed_twice, "gives its items once"),
+        (of_a_generator, "computed at once"),
+    ],
+)
+def test_iterators_that_are_refused(program: Callable[[Any], Any], reason: str) -> None:
+    with pytest.raises(NotDifferentiable, match=reason):
+        differentiable(program).grad(np.array([0.7, 1.4, 1.2, 0.3]))
+
+
+@pytest.mark.parametrize("backend", ["python", "numba"])
+def test_iterators_that_end(backend: str) -> None:
+    def second(x: Any) -> Any:
+        items = iter(x)
+        next(items)
+        return next(items) ** 2
+
+    def of_one(x: Any) -> Any:
+        items = iter([x[0]])
+        return next(items) * next(items)
+
+    def of_none(x: Any) -> Any:
+        return next(x)
+
+    f = differentiable(second, backend=backend)
+    np.testing.assert_array_equal(f.grad(X[0]), [0.0, 2 * X[0, 1], 0.0, 0.0])
+    with pytest.raises(StopIteration):
+        f.grad(X[0, :1])
+    with pytest.raises(StopIteration):
+        differentiable(of_one, backend=backend).grad(X[0])
+    with pytest.raises(TypeError, match="not an iterator"):
+        differentiable(of_none, backend=backend).grad(X[0])

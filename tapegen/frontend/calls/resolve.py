@@ -205,7 +205,8 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
             by_name = itertools.takewhile(kwargs.__contains__, _needed_names(func)[len(args) :])
             args = [*args, *map(kwargs.pop, tuple(by_name))]
         made = handler.call(cx, func, args, kwargs, hint)
-        return iterator(cx, made) if isinstance(made, Series) and func not in (range, range.__getitem__) else made
+        fresh = isinstance(made, Series) and made.iterator is None and func not in (range, range.__getitem__)
+        return iterator(cx, made) if fresh else made
     if is_compile_time(func):
         return _run_now(cx, func, args, kwargs)
     if _name_of(func) == "format" and isinstance(getattr(func, "__self__", None), str):

@@ -31,8 +31,8 @@ from tapegen.frontend.values.materialize import (
     struct_of,
     type_of,
 )
-from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, tuple_of
-from tapegen.frontend.values.state import Ref, Series, View, known_value
+from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, Struct, tuple_of
+from tapegen.frontend.values.state import ABSENT, SPENT, Iterator, Ref, Series, View, known_value
 from tapegen.ir import builders, intrinsics
 from tapegen.ir.nodes import Call, Const, Expr, Var
 from tapegen.ir.types import BOOL, INT, Array
@@ -102,22 +102,95 @@ def series_of(cx: Context, value: Any) -> Series:
 
 def iterator(cx: Context, series: Series) -> Series:
     """A one-pass iterator over a series."""
-    return replace(series, iterator=(cx.new_number(), len(cx.heads)))
+    contents = tuple((cell, cx.state.cells[cell].content) for cell in sorted(series.lists))
+    return replace(series, iterator=Iterator(cx.new_number(), len(cx.heads), contents))
+
+
+def next_item(cx: Context, series: Series, *, may_end: bool) -> Any:
+    """The next item of an iterator.
+
+    Parameters
+    ----------
+    cx : Context
+        The context.
+    series : Series
+        An iterator.
+    may_end : bool
+        Whether to return `ABSENT` where there is no item, instead of raising StopIteration.
+
+    Raises
+    ------
+    NeedsConstant
+        Whether there is one is not known yet.
+    """
+    taken = _taken(cx, series)
+    if may_end or isinstance(series.length, int) or series.known is not UNKNOWN:
+        if known_length(cx, series) <= taken:
+            if may_end:
+                return ABSENT
+            cx.raise_(StopIteration, "")
+    else:
+        cx.raise_if(Call(operator.le, (series.length, Const(taken)), (), BOOL), StopIteration, "")
+    assert series.iterator is not None
+    cx.state.taken[series.iterator.number] = taken + 1
+    return series.item(StaticValue(taken))
 
 
 def _begun(cx: Context, series: Series) -> Series:
-    """A series whose iteration starts now; an iterator can be consumed only once."""
+    """A series whose iteration starts now; of an iterator, the items that are left."""
     if series.iterator is None:
         return series
-    number, loops = series.iterator
-    if number in cx.state.spent or loops < len(cx.heads):
+    taken = _taken(cx, series)
+    cx.state.taken[series.iterator.number] = SPENT
+    whole = replace(series, iterator=None)
+    return whole if taken == 0 else _behind(cx, whole, taken)
+
+
+def _behind(cx: Context, series: Series, taken: int) -> Series:
+    """A series without its first items, which it has."""
+    count = None if series.count is None else (series.item(StaticValue(taken)), series.count[1])
+    left = series.length
+    if left != ENDLESS:
+        left = left - taken if isinstance(left, int) else Call(operator.sub, (left, Const(taken)), (), INT)
+    return replace(
+        series,
+        length=left,
+        item=lambda k: series.item(emit_call(cx, operator.add, (k, StaticValue(taken)))),
+        bounds=None,
+        known=UNKNOWN if series.known is UNKNOWN else series.known - taken,
+        axes=None,
+        count=count,
+    )
+
+
+def _taken(cx: Context, series: Series) -> int:
+    """How many items an iterator has given, which must be known."""
+    made = series.iterator
+    assert made is not None
+    taken = cx.state.taken.get(made.number, 0)
+    if taken == SPENT or made.loops < len(cx.heads):
         raise cx.refusal(
             NotDifferentiable,
             "an iterator gives its items once, and this may ask for them again.",
             "Make a list of it (list(...)), or write the call here again.",
         )
-    cx.state.spent |= {number}
-    return replace(series, iterator=None)
+    for cell, before in made.contents:
+        if not _has_same_items(before, cx.state.cells[cell].content):
+            raise cx.refusal(
+                NotDifferentiable,
+                "this iterates over a list or dict that has changed since the iterator was made.",
+                "Make the iterator after the change, or iterate over a copy: list(...).",
+            )
+    return taken
+
+
+def _has_same_items(before: Any, after: Any) -> bool:
+    """Whether a container has as many items as before, under the same keys."""
+    if before is after:
+        return True
+    if not isinstance(before, Struct) or not isinstance(after, Struct):
+        return False
+    return len(before.children) == len(after.children) and before.keys == after.keys
 
 
 def _of_items(items: Sequence[Any]) -> Series:

@@ -13,7 +13,9 @@ from tapegen.frontend.expressions.expressions import spread
 from tapegen.frontend.expressions.iterables import (
     applied,
     enumerated,
+    iterator,
     known_length,
+    next_item,
     range_series,
     reversed_,
     series_of,
@@ -31,7 +33,7 @@ from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.dynamic_lists import length
 from tapegen.frontend.values.materialize import is_int, operand, refuse_text, static, struct_of
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, dict_of, list_of, tuple_of
-from tapegen.frontend.values.state import Series, SliceValue, known_value
+from tapegen.frontend.values.state import ABSENT, Series, SliceValue, known_value
 from tapegen.ir import intrinsics
 from tapegen.ir.nodes import Call, Const
 from tapegen.ir.types import INT, Array
@@ -90,6 +92,29 @@ def _zip(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 @handles(reversed, takes="sequence, /")
 def _reversed(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return reversed_(cx, args[0])
+
+
+@handles(iter, takes="iterable, /")
+def _iter(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    (items,) = args
+    if isinstance(items, Series) and items.iterator is not None:
+        return items
+    return items if is_generator(cx, items) else iterator(cx, series_of(cx, items))
+
+
+@handles(next, takes="iterator, default=None, /")
+def _next(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    made, *default = args
+    if is_generator(cx, made):
+        raise cx.refusal(
+            NotDifferentiable,
+            "all items of a generator are computed at once, so there is no next one.",
+            "Loop with 'for' and leave it by 'break', or make a list first: items = list(generator).",
+        )
+    if not isinstance(made, Series) or made.iterator is None:
+        cx.raise_(TypeError, "this object is not an iterator")
+    item = next_item(cx, made, may_end=bool(default))
+    return default[0] if item is ABSENT else item
 
 
 @handles(map, takes="function, iterable, /, *iterables")

@@ -11,7 +11,7 @@ from tapegen.frontend.values.materialize import not_
 from tapegen.frontend.values.narrowing import distinct, is_only_known, unlike
 from tapegen.frontend.values.phi import ANYTHING, Merge, look_up
 from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct
-from tapegen.frontend.values.state import ABSENT, RESULT, Cell, Choice, Key, Poison, Ref, RunList, State
+from tapegen.frontend.values.state import ABSENT, RESULT, SPENT, Cell, Choice, Key, Poison, Ref, RunList, State
 from tapegen.ir import traversal
 from tapegen.ir.nodes import Expr, Var
 
@@ -73,12 +73,19 @@ def _branch(cx: Context, base: State, todo: Callable[[], Any]) -> tuple[Builder,
         return builder, cx.state, value
 
 
+def _taken(number: int, states: Sequence[State]) -> int:
+    """The items that an iterator has given on all paths."""
+    counts = {state.taken.get(number, 0) for state in states}
+    return counts.pop() if len(counts) == 1 else SPENT
+
+
 def _joined(
     cx: Context, base: State, sides: list[tuple[Builder, State]], live: frozenset[str] | None, test: Expr, since: int
 ) -> State:
     """The state after an If; phis are assigned at the ends of the branches."""
     states = [state for _, state in sides]
-    merged = State({}, {}, frozenset[int]().union(*(state.spent for state in states)))
+    numbers = {number for state in states for number in state.taken}
+    merged = State({}, {}, {number: _taken(number, states) for number in numbers})
     for state in (base, *states):
         merged.cells.update(state.cells)
     merge = Merge(cx, merged, base, since=since, test=test)

@@ -17,7 +17,7 @@ from tapegen.frontend.source.desugar_yield import collected
 from tapegen.frontend.values.context import Context, OpenIf, OpenLatch, OpenLoop
 from tapegen.frontend.values.materialize import struct_of
 from tapegen.frontend.values.pytree import StaticValue, Struct, dict_of, tuple_of
-from tapegen.frontend.values.state import Closure, Ref, Series, known_value
+from tapegen.frontend.values.state import SPENT, Closure, Ref, Series, known_value
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Assign, Call, Effect, Store, Var
 from tapegen.ir.types import Array, ListOf
@@ -55,11 +55,11 @@ def _collected(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str |
     assert content is not None
     func, given, named, number = content.children
     count, loops = known_value(number)
-    if count in cx.state.spent or loops < len(cx.heads):
+    if cx.state.taken.get(count) or loops < len(cx.heads):
         raise cx.refusal(
             NotDifferentiable, "a generator gives its items once, and this may ask for them again.", _LIST_ADVICE
         )
-    cx.state.spent |= {count}
+    cx.state.taken[count] = SPENT
     before = {cell: held.content for cell, held in cx.state.cells.items()}
     reachable = {cell: before[cell] for cell in (*_cells(cx, given), *_cells(cx, named), *cx.caller.owned)}
     mark, start = len(cx.builder.items), cx.now

@@ -307,7 +307,7 @@ class _Loop:
         """
         found = {number: cell for number, cell in entry.cells.items() if number in self.before}
         assumed = {value.cell for value in (templates or {}).values() if isinstance(value, Ref)}
-        return Merge(self.cx, entry.copy(), State(entry.vars, found, entry.spent), fresh=True, assumed=assumed)
+        return Merge(self.cx, entry.copy(), State(entry.vars, found, entry.taken), fresh=True, assumed=assumed)
 
     def _template(self, merge: Merge, key: Key | int, sides: list[tuple[Any, State]]) -> Any:
         if isinstance(key, int):

@@ -22,8 +22,6 @@ OF_CLASSES = {
 """Unsupported classes of the standard library."""
 
 OF_FUNCTIONS = {
-    "iter": "Loop with 'for', or count an index: items[k].",
-    "next": "Loop with 'for' and leave it by 'break', or count an index: items[k].",
     "heapreplace": _ORDERED,
     "heappushpop": _ORDERED,
     "set.add": _FLAGS,

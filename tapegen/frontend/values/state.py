@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -165,8 +166,27 @@ class Series:
     lists: frozenset[int] = frozenset()  # the cells of the lists and dicts that it iterates over
     parallel: bool = False  # whether its iterations may run in any order
     behind: tuple[Any, ...] = ()  # the generators that make the items, see `lowering.generators`
-    iterator: tuple[int, int] | None = None  # of a one-pass iterator: its number, the loops around it
+    iterator: Iterator | None = None  # what makes it a one-pass iterator
     bar: tuple[tuple[str, Any], ...] = ()  # the options of the progress bar of the loop
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Iterator:
+    """What a series has that gives each of its items once.
+
+    Attributes
+    ----------
+    number : int
+        Tells it from others: `State.taken` counts the items that it has given.
+    loops : int
+        The loops around the place where it was made.
+    contents : tuple
+        The lists and dicts that it iterates over, each with what it held when the iterator was made.
+    """
+
+    number: int
+    loops: int
+    contents: tuple[tuple[int, Any], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,19 +215,23 @@ WARNINGS: Key = (None, "warnings")
 """Holds the class of the exception that NumPy raises on this path instead of a warning, if it does."""
 
 
+SPENT = sys.maxsize
+"""Items that an iterator has given which is exhausted, or whose position depends on the path."""
+
+
 class State:
     """The variables of all frames and the contents of mutable containers, on one path."""
 
-    __slots__ = ("cells", "escape_live", "spent", "vars")
+    __slots__ = ("cells", "escape_live", "taken", "vars")
 
-    def __init__(self, vars_: dict[Key, Any], cells: dict[int, Cell], spent: frozenset[int] = frozenset()) -> None:
+    def __init__(self, vars_: dict[Key, Any], cells: dict[int, Cell], taken: Mapping[int, int] | None = None) -> None:
         self.vars = vars_
         self.cells = cells
-        self.spent = spent  # exhausted iterators
+        self.taken = dict(taken or {})  # the number of items that iterators have given
         self.escape_live: frozenset[str] | None = None  # on an escaped path: variables live at its target
 
     def copy(self) -> State:
-        return State(dict(self.vars), dict(self.cells), self.spent)
+        return State(dict(self.vars), dict(self.cells), self.taken)
 
 
 class Box:
