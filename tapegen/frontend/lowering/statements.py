@@ -35,6 +35,7 @@ from tapegen.frontend.source.parse import Parsed
 from tapegen.frontend.templates import builtin_functions
 from tapegen.frontend.values.captures import capture
 from tapegen.frontend.values.complex_parts import is_part
+from tapegen.frontend.values.constant_shapes import extent
 from tapegen.frontend.values.context import Builder, Context, NeedsStatements, OpenIf, Unreachable
 from tapegen.frontend.values.dynamic_lists import append, item, length
 from tapegen.frontend.values.materialize import definite, describe, expr_of, not_, operand, struct_of, type_of
@@ -302,6 +303,8 @@ def in_place(cx: Context, func: Any, place: Place, value: Any, *, whole: bool = 
             return
         raise cx.refusal(NotDifferentiable, "bool is not subtracted.", "Convert it with int().")
     old = load_place(cx, place)
+    if func is operator.matmul:
+        _check_square(cx, old, value)
     new = binary(cx, func, old, value)
     _check_cast(cx, func, place, new, whole)
     check_rank(cx, type_of(old), type_of(new))
@@ -311,6 +314,22 @@ def in_place(cx: Context, func: Any, place: Place, value: Any, *, whole: bool = 
 def _negatable(value: Any) -> bool:
     type_ = type_of(value)
     return type_ is not None and getattr(type_, "dtype", "bool") != "bool"
+
+
+def _check_square(cx: Context, old: Any, value: Any) -> None:
+    """`old @= value` does not broadcast its result: NumPy asks for square matrices on the right side."""
+    matrices = type_of(value)
+    if getattr(type_of(old), "rank", 0) < 1 or getattr(matrices, "rank", 0) < 2:
+        cx.raise_(
+            ValueError,
+            "inplace matrix multiplication requires the first operand to have at least one and the second at least "
+            "two dimensions.",
+        )
+    assert isinstance(matrices, Array)
+    rows, columns = (extent(cx, operand(cx, value), matrices.rank - k) for k in (2, 1))
+    if rows != columns:
+        different = Call(operator.ne, (expr_of(cx, rows), expr_of(cx, columns)), (), BOOL)
+        cx.raise_if(different, ValueError, "matmul: Output operand 0 has a mismatch in its core dimension 1")
 
 
 def _check_cast(cx: Context, func: Any, place: Place, value: Any, whole: bool) -> None:
@@ -336,8 +355,6 @@ def _combine(cx: Context, func: Any, old: Any, value: Any, hint: str) -> Any:
     if isinstance(old, Leaf) and isinstance(old.type, Array):
         if not (isinstance(value, (Leaf, StaticValue)) and type_of(value) is not None):
             value = emit_call(cx, np.array, (value,))
-        if func is operator.matmul:
-            raise cx.refusal(NotDifferentiable, "'@=' is not supported.", "Write a[:] = a @ b.")
         in_place(cx, func, Place(old if is_part(old) else Leaf(operand(cx, old)), []), value, whole=True)
         return None
     if isinstance(old, Captured) and func in (operator.add, operator.or_):
