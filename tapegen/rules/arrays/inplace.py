@@ -16,9 +16,23 @@ def again(values, count):
     return row[np.arange(count) % np.size(row)]
 
 
+def check_casting(values, dtype, casting):
+    """Raise TypeError where NumPy does not convert: its message comes from plain Python."""
+    if not np.can_cast(np.result_type(values), dtype, casting):
+        raise TypeError("Cannot cast")
+
+
+def check_array_casting(values, dtype):
+    """`np.place` and `np.putmask` convert numbers and sequences by force, but arrays only where it is safe."""
+    if np.ndim(values) > 0 and not isinstance(values, list | tuple):
+        check_casting(values, dtype, "safe")
+
+
 @expands(np.copyto, shapes=[(2, 3), (3,)], written=True, of_complex=True)
 def copyto(dst, src, casting="same_kind", where=True):
     require(np.ndim(dst) > 0 or np.ndim(src) == 0, "np.copyto cannot put an array into a number.", "Pass an element.")
+    number = np.ndim(src) == 0 and casting == "safe"  # numbers of Python have no precision
+    check_casting(np.asarray(src), dst.dtype, "same_kind" if number else casting)
     if isinstance(where, bool):
         if where:
             dst[...] = src
@@ -49,6 +63,7 @@ def fill_diagonal(a, val, wrap=False):
 def place(arr, mask, vals):
     if np.ndim(mask) != np.ndim(arr):
         mask = np.reshape(mask, np.shape(arr))
+    check_array_casting(vals, arr.dtype)
     arr[mask] = again(vals, np.count_nonzero(mask))
 
 
@@ -56,6 +71,7 @@ def place(arr, mask, vals):
 def putmask(a, mask, values):
     if np.ndim(mask) != np.ndim(a):
         mask = np.reshape(mask, np.shape(a))
+    check_array_casting(values, a.dtype)
     if np.ndim(values) == 0:
         a[mask] = values
     else:

@@ -76,6 +76,7 @@ def insert(arr, obj, values, axis=None):
     rank = np.ndim(arr)
     of_numbers = np.result_type(obj) != np.bool_  # NumPy before 2.4 used masks as 0 and 1
     require(of_numbers, "np.insert has no rule for masks.", "Pass np.flatnonzero of the mask.")
+    values = np.asarray(values, dtype=arr.dtype)  # the result has the type of the array
     if np.ndim(values) < rank:
         values = np.expand_dims(values, axes_tuple(None, rank - np.ndim(values)))
     if np.ndim(obj) == 0:
