@@ -29,7 +29,7 @@ from tapegen.ir.passes import run_passes, without_passes
 from tapegen.ir.printer import function_text
 from tapegen.ir.recursion_limit import deep
 from tapegen.loops.pipeline import PASSES, lower_to_loops
-from tapegen.pipeline.program import Program
+from tapegen.pipeline.artifacts.program import Program
 from tests.test_programs import ACCEPTED
 
 HERE = pathlib.Path(__file__).parent

@@ -29,10 +29,10 @@ from tapegen.frontend.values.pytree import children_of, leaf_type, rebuild
 from tapegen.higher_order import hvp, jacobian
 from tapegen.ir.protocols import marks, refuses
 from tapegen.ir.types import RandomGenerator
+from tapegen.pipeline.artifacts.execution import Raised, interpret
 from tapegen.pipeline.batch_loops import DIFFER, EMPTY
 from tapegen.pipeline.nested import PIPELINE
 from tapegen.pipeline.options import Options, Wrt, as_wrt
-from tapegen.pipeline.program import Raised
 from tapegen.runtime.tracebacks import hides_frames
 
 __all__ = ["Batch", "batch"]
@@ -263,7 +263,7 @@ class _Loop:
         """The results of no instance: plain Python has none, so that the types of the program say what they are."""
         call = self.compiled._specialise(args, kwargs)
         try:
-            values = call.program.interpret(call.program.function("primal"), call.leaves())
+            values = interpret(call.program, call.program.function("primal"), call.leaves())
         except Raised as raised:
             raise BadArgument(f"{EMPTY}.", "Pass one instance at least.") from raised.error
         return call.program.lowered.restore(values)

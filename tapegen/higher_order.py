@@ -27,10 +27,10 @@ from tapegen.frontend.calls.random_replay import refuse_unseeded
 from tapegen.frontend.values.pytree import Slot, StaticValue, Struct, flatten, leaves_of, map_leaves, rebuild
 from tapegen.ir.keywords import DIRECTIONS, AllKeywords, Keywords, refuse_keywords
 from tapegen.ir.protocols import Mode, mark_of, marks
+from tapegen.pipeline.artifacts.program import Program
 from tapegen.pipeline.fault_boundary import Boundary
 from tapegen.pipeline.nested import PIPELINE, goes_forward, mode_of_complex
 from tapegen.pipeline.options import Options, Wrt, as_wrt
-from tapegen.pipeline.program import Program
 from tapegen.runtime.bound_call import BoundCall
 from tapegen.runtime.random_state import put_back, states_of
 from tapegen.runtime.tracebacks import hides_frames
@@ -86,7 +86,7 @@ class Jacobian:
                 "Multiply with vectors: tg.vjp and tg.jvp give derivatives of what all ranks compute.",
                 program.lowered.function.origin,
             )
-        active = program.active_results(scalar=False)
+        active = program.selection.active_results(scalar=False)
         wrt = program.wrt_vars()
         if program.never_returns:
             call.raise_as_python()
@@ -126,13 +126,17 @@ class Jacobian:
         elif program.lowered.mutations:
             call.store([None] * len(active), leaves)
         rows = {k: [next(found) for _ in wrt] for k, is_active in enumerate(active) if is_active}
-        made = _by_result(program.objective, rows, lambda row: self._by_argument(program, row))
+        made = _by_result(program.selection.objective, rows, lambda row: self._by_argument(program, row))
         return (made, map_leaves(aux, lambda slot: others[slot.index])) if self.options.has_aux else made
 
     def _aux(self, program: Program) -> Any:
         """The auxiliary result of the function."""
         output = program.lowered.output
-        return output.children[1] if self.options.has_aux and program.objective is not output else StaticValue(None)
+        return (
+            output.children[1]
+            if self.options.has_aux and program.selection.objective is not output
+            else StaticValue(None)
+        )
 
     def _by_argument(self, program: Program, row: list[Any]) -> Any:
         parts = [map_leaves(template, lambda slot: row[slot.index]) for template in program.gradient_templates]

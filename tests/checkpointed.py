@@ -12,7 +12,8 @@ import numpy as np
 
 from tapegen import Differentiable
 from tapegen.errors import TapegenError
-from tapegen.pipeline.program import Program
+from tapegen.pipeline.artifacts import execution
+from tapegen.pipeline.artifacts.program import Program
 from tapegen.transform.recording.checkpoints import Refused
 from tapegen.transform.recording.tape_sizes import LoopTapes
 
@@ -83,16 +84,16 @@ def run(program: Program, leaves: Sequence[Any], intervals: Sequence[int]) -> li
     """Results, arguments as they are left, and cotangents, twice."""
     given = copy.deepcopy(list(leaves))
     with np.errstate(all="ignore"):
-        values = program.run("record", [*given, *intervals])
+        values = execution.run(program, "record", [*given, *intervals])
         outline = program.outline("record")
         count = len(values) - len(outline.kept)
         rng = np.random.default_rng(3)
-        active = itertools.compress(values[:count], program.active_results(scalar=False))
+        active = itertools.compress(values[:count], program.selection.active_results(scalar=False))
         seeds = [_seed(value, rng) for value in active]
         gradients: list[Any] = []
         for _ in range(2):
             kept = [list(item) if isinstance(item, list) else item for item in values[count:]]
-            gradients += program.run("pullback", [*kept, *copy.deepcopy(seeds)])
+            gradients += execution.run(program, "pullback", [*kept, *copy.deepcopy(seeds)])
     return [*values[:count], *given, *gradients]
 
 

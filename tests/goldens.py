@@ -21,6 +21,7 @@ from typing import Any
 from tapegen import cli
 from tapegen.backend.numba.build import build_python
 from tapegen.pipeline import compile
+from tapegen.pipeline.artifacts.texts import compiled_text, readable_text
 from tests.test_programs import PROGRAMS, Program
 
 FOLDER = pathlib.Path(__file__).parent / "golden"
@@ -86,16 +87,16 @@ class Derived:
         self.stages = compile.derive_reverse(
             target.lowered.function,
             target.wrt_vars(),
-            target.active_results(scalar=program.is_scalar),
+            target.selection.active_results(scalar=program.is_scalar),
             target.user_names,
             record_everything=record_everything,
         )
 
     def text(self, form: str) -> str:
         if form == "compiled":
-            return self.call.program.compiled_text(self.stages.joint).text
+            return compiled_text(self.call.program, self.stages.joint).text
         function = {"joint": self.stages.joint, "forward": self.stages.record, "backward": self.stages.pullback}[form]
-        return self.call.program.text(function).text
+        return readable_text(self.call.program, function).text
 
     def leaves(self, args: tuple[Any, ...] | None = None) -> list[Any]:
         """The flat arguments; fresh ones, or those of a call."""
@@ -106,7 +107,7 @@ class Derived:
 
     def built(self) -> Any:
         """The joint text, run by CPython."""
-        return build_python(self.call.program.text(self.stages.joint))
+        return build_python(readable_text(self.call.program, self.stages.joint))
 
     def seeds(self, value: Any) -> list[Any]:
         """The cotangents of the results."""

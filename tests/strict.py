@@ -18,7 +18,7 @@ import pytest
 from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import CompileLimit
 from tapegen.ir import intrinsics
-from tapegen.pipeline import program
+from tapegen.pipeline.artifacts import executables
 
 
 class OutOfBounds(AssertionError):
@@ -152,4 +152,4 @@ def build(source: PythonSource, **_: Any) -> Callable[..., Any]:
 
 def use(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have everything that numba would compile be run here."""
-    monkeypatch.setattr(program, "build_numba", build)
+    monkeypatch.setattr(executables, "build_numba", build)

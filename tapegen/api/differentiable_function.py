@@ -29,10 +29,10 @@ from tapegen.frontend.source.callables import unwrap
 from tapegen.frontend.source.pickling import Texts, keep_texts, texts_of, travels_by_value
 from tapegen.ir.keywords import AllKeywords, Keywords, refuse_keywords
 from tapegen.ir.protocols import marks, recorder_of
+from tapegen.pipeline.artifacts.program import Form, Program
 from tapegen.pipeline.debug_nans import watching
 from tapegen.pipeline.nested import PIPELINE
 from tapegen.pipeline.options import Options, Wrt, as_wrt
-from tapegen.pipeline.program import Form, Program
 from tapegen.runtime.bound_call import BoundCall, inspected
 from tapegen.runtime.foreign_arrays import holds_foreign
 from tapegen.runtime.inline_cache import InlineCache

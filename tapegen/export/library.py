@@ -37,7 +37,8 @@ from tapegen.ir.nodes import Call, Effect, Expr, Function, Return, Var
 from tapegen.ir.recursion_limit import deep
 from tapegen.ir.traversal import statements
 from tapegen.ir.types import Array, ListOf, Scalar
-from tapegen.pipeline.program import Program
+from tapegen.pipeline.artifacts.program import Program
+from tapegen.pipeline.artifacts.texts import routines_of
 
 _MODULES = frozenset(("numpy", *sys.stdlib_module_names, *keyword.kwlist))
 """Names that no module can have next to the modules of Python."""
@@ -109,7 +110,7 @@ def default_modes(function: Differentiable, args: Sequence[Any], kwargs: Mapping
     lists = [type_ for type_ in kept if isinstance(type_, ListOf)]
     left_out = set() if all(isinstance(type_.item, Scalar | Array) for type_ in lists) else {"split"}
     try:
-        program.active_results(scalar=True)
+        program.selection.active_results(scalar=True)
     except BadArgument:
         left_out |= {"grad", "hvp"}
     if _is_collected(function, program):
@@ -196,7 +197,7 @@ class _Library:
         hessian: tuple[int, ...] = ()
         recorded: dict[Var, str] = {}
         for role, form, function in zip(_roles(wanted.modes), derived.forms, derived.checked(), strict=True):
-            _refuse_print([form.function, *form.program.routines(form.function, compiled=True).values()])
+            _refuse_print([form.function, *routines_of(form.program, form.function, compiled=True).values()])
             interface = _Interface(base, role, derived, form, function, recorded)
             entry = self._compiled(base, derived, form, function, interface.entry())
             if role == "record":
@@ -416,7 +417,7 @@ class _Interface:
 
     def _active(self) -> list[int]:
         """Positions of the results that are differentiated, in the order of their cotangents or tangents."""
-        flags = self.program.active_results(scalar=self.role == "grad")
+        flags = self.program.selection.active_results(scalar=self.role == "grad")
         return [k for k, active in enumerate(flags) if active]
 
     def _results(self, values: Sequence[Expr]) -> Iterator[Result]:

@@ -29,8 +29,9 @@ from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, If, Raise, Rou
 from tapegen.ir.recursion_limit import deep
 from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar, Type, is_floating
 from tapegen.loops.pipeline import lower_to_loops
+from tapegen.pipeline.artifacts.program import Program
+from tapegen.pipeline.artifacts.texts import routines_of
 from tapegen.pipeline.options import Options, Wrt
-from tapegen.pipeline.program import Program
 from tapegen.runtime.specialization import SpecializationCache
 from tapegen.transform.messages import without_progress
 
@@ -179,7 +180,7 @@ class Derived:
     def routines(self) -> dict[Routine, Function]:
         """The functions that the derivatives call, as they are printed."""
         with deep():
-            found = [form.program.routines(form.function, compiled=not self.readable) for form in self.forms]
+            found = [routines_of(form.program, form.function, compiled=not self.readable) for form in self.forms]
         return {routine: text for each in found for routine, text in each.items()}
 
     @cached_property

@@ -166,7 +166,7 @@ class _Function:
 
     def _active(self) -> list[int]:
         """Positions of the results that have derivatives."""
-        return [k for k, found in enumerate(self.program.active_results(scalar=False)) if found]
+        return [k for k, found in enumerate(self.program.selection.active_results(scalar=False)) if found]
 
     # ---- arguments ---------------------------------------------------------------------------------------------------
 
@@ -294,9 +294,9 @@ class _Function:
             doc = "The value and its derivative along a direction."
             places = {k: len(self.values) + n for n, k in enumerate(self._active())}
             tangent = self._structure(
-                self.program.objective, lambda k: f"found[{places[k]}]" if k in places else "None", "None"
+                self.program.selection.objective, lambda k: f"found[{places[k]}]" if k in places else "None", "None"
             )
-            value = self._structure(self.program.objective, lambda k: f"found[{k}]")
+            value = self._structure(self.program.selection.objective, lambda k: f"found[{k}]")
             returned = f"{value}, {tangent}{self._aux()}"
         else:
             doc = "The product of the Hessian with a direction."
@@ -310,7 +310,7 @@ class _Function:
 
     def _pair(self, name: str) -> Iterator[str]:
         places: dict[int, str] = {}
-        _seed_places(self.program.objective, "value_bar", places)
+        _seed_places(self.program.selection.objective, "value_bar", places)
         seeds = ", ".join(f"{k}: {places[k]}" for k in self._active())
         yield f"def _seeds_of_{self.name}(value_bar):\n    return {{{seeds}}}"
         yield self._helper("cotangents", self._cotangents(0))

@@ -15,5 +15,5 @@
 * `debug_passes` - optimizations switched off by name
 * `reproducer` - an internal error as a file that reproduces it
 * `fault_boundary` - internal errors as `InternalError`
-* `program` - what is derived and built for one specialization
+* `artifacts` - what is derived and built for one specialization, and its runs
 """

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Call, Const, Expr, Function, Return, Var
 from tapegen.ir.printer import function_text
 from tapegen.ir.types import Array, ListOf, Scalar, Type
+from tapegen.pipeline.artifacts.program import Program
+from tapegen.pipeline.artifacts.texts import compiled_text, readable_text, stage_text, verdicts
 from tapegen.pipeline.html_view import LEGEND, ReportRow, report_html, view_html
 from tapegen.pipeline.stages import STAGES
 
@@ -30,30 +32,6 @@ if TYPE_CHECKING:
 
 _WAYS = {way: label for way, (label, *_) in LEGEND.items()} | {"live": "live"}
 _INTEGER = {operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.neg, max, min, abs}
-
-
-class Texts(Protocol):
-    """The interface that `Inspection` needs: a specialization that prints programs."""
-
-    @property
-    def primal(self) -> Function:
-        """The primal as readable source."""
-
-    @property
-    def pushed(self) -> Function:
-        """The program that computes tangents next to values."""
-
-    def text(self, function: Function) -> PythonSource:
-        """The readable source of a program."""
-
-    def compiled_text(self, function: Function) -> PythonSource:
-        """The source for numba."""
-
-    def stage_text(self, stages: Stages, stage: str) -> str:
-        """The derivative after some pass."""
-
-    def verdicts(self, function: Function) -> Sequence[Verdict]:
-        """What becomes of the loops of a program, if threads may run them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +183,8 @@ class Inspection:
 
     Parameters
     ----------
-    texts : Texts
-        Prints programs.
+    program : Program
+        The specialization.
     stages : Stages
         The programs.
     leaves : sequence, optional
@@ -239,7 +217,7 @@ class Inspection:
 
     def __init__(
         self,
-        texts: Texts,
+        program: Program,
         stages: Stages,
         leaves: Sequence[Any] | None = None,
         functions: Sequence[FunctionType] = (),
@@ -247,7 +225,7 @@ class Inspection:
         intervals: Sequence[int] = (),
     ) -> None:
         self._functions = functions
-        self._texts = texts
+        self._program = program
         self._programs = stages
         self._sizes = _Sizes(stages, leaves)
         self._sizes.values |= {cut.interval.name: size for cut, size in zip(stages.cuts, intervals, strict=False)}
@@ -256,22 +234,22 @@ class Inspection:
     @cached_property
     def report(self) -> Report:
         report = _reported(self._programs, self._sizes)
-        loops = [_loop(verdict) for verdict in self._texts.verdicts(self._programs.joint)]
+        loops = [_loop(verdict) for verdict in verdicts(self._program, self._programs.joint)]
         return replace(report, loops=tuple(dict.fromkeys(loops)), memory=self._memory)
 
     @cached_property
     def primal(self) -> str:
-        return self._texts.text(self._texts.primal).text
+        return readable_text(self._program, self._program.primal).text
 
     @cached_property
     def forward_source(self) -> PythonSource:
         """The forward sweep with its map to the user's lines."""
-        return self._texts.text(self._programs.record)
+        return readable_text(self._program, self._programs.record)
 
     @cached_property
     def backward_source(self) -> PythonSource:
         """The backward sweep with its map to the user's lines."""
-        return self._texts.text(self._programs.pullback)
+        return readable_text(self._program, self._programs.pullback)
 
     @property
     def forward(self) -> str:
@@ -283,12 +261,12 @@ class Inspection:
 
     @cached_property
     def joint(self) -> str:
-        return self._texts.text(self._programs.joint).text
+        return readable_text(self._program, self._programs.joint).text
 
     @cached_property
     def compiled(self) -> str:
         try:
-            return self._texts.compiled_text(self._programs.joint).text
+            return compiled_text(self._program, self._programs.joint).text
         except InternalError:
             raise
         except TapegenError as error:
@@ -296,7 +274,7 @@ class Inspection:
 
     @cached_property
     def tangent(self) -> str:
-        return self._texts.text(self._texts.pushed).text
+        return readable_text(self._program, self._program.pushed).text
 
     @cached_property
     def stages(self) -> Mapping[str, str]:
@@ -305,7 +283,7 @@ class Inspection:
     def _stage(self, name: str) -> str:
         if name == "lower":
             return function_text(self._programs.lowered, types=True)
-        return self._texts.stage_text(self._programs, name)
+        return stage_text(self._program, self._programs, name)
 
     def __str__(self) -> str:
         return "\n\n".join([str(self.report), _ruler("forward"), self.forward, _ruler("backward"), self.backward])

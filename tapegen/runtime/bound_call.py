@@ -32,8 +32,12 @@ from tapegen.ir import progress_bars, traversal
 from tapegen.ir.nodes import Var
 from tapegen.ir.printer import callable_text
 from tapegen.ir.types import Array
+from tapegen.pipeline.artifacts.error_locations import growing_loops, location, loop_of_tape
+from tapegen.pipeline.artifacts.executables import compile_only, warn_uncompiled
+from tapegen.pipeline.artifacts.execution import Raised, interpret, run
+from tapegen.pipeline.artifacts.program import CALLS, Form, Program
+from tapegen.pipeline.artifacts.selection import Owner
 from tapegen.pipeline.fault_boundary import internal_error
-from tapegen.pipeline.program import CALLS, Form, Owner, Program, Raised
 from tapegen.runtime import stored_state
 from tapegen.runtime.fast_call import FastCall, as_type, as_types, gradient_of, result_types, value_of
 from tapegen.runtime.foreign_arrays import described, with_labels, with_numpy
@@ -166,7 +170,7 @@ class BoundCall:
             form = self._tangent_form(form)
             given = dict(zip(program.lowered.function.params, leaves, strict=False))
             leaves += [_zero_tangent(given[var]) for var in program.wrt_vars()]
-        program.compile(form, leaves, pullback=form == "record")
+        compile_only(program, form, leaves, pullback=form == "record")
 
     def raise_as_python(self) -> None:
         """Raise what plain Python raises; report an argument that is no scalar or array if that is the reason.
@@ -224,7 +228,7 @@ class BoundCall:
             # a pullback removes values from the end of its lists; the next call must find them again
             again = [list(item) if isinstance(item, list) else item for item in kept]
             try:
-                gradients = program.run("pullback", [*again, *seeds])
+                gradients = run(program, "pullback", [*again, *seeds])
             except Raised as raised:
                 raise self._refusal(raised.error, "pullback", program=program) from raised.error
             self._check_shapes(gradients, shapes)
@@ -238,7 +242,7 @@ class BoundCall:
         given: dict[Var, Any] = {}
         arguments = self.owner.bind(self.args, self.kwargs)
         for name, tangent in zip(program.wrt_names, tangents, strict=True):
-            template = program.wrt_template(name)
+            template = program.selection.template(name)
             # a program that stores into no argument stores into no tangent of one
             found = argument_tangents(
                 name, template, argument_at(arguments, name), tangent, copied=bool(program.mutated)
@@ -255,12 +259,12 @@ class BoundCall:
         self._remember(form, lambda: FastCall.of_tangent(program, form, leaves))
         with program.boundary("returning", form):
             types = result_types(program)
-            active = [k for k, is_active in enumerate(program.active_results(scalar=False)) if is_active]
+            active = [k for k, is_active in enumerate(program.selection.active_results(scalar=False)) if is_active]
             count = len(values) - len(active)
             theirs, taken = list(given.values()), list[Any]()
             for position, dot in zip(active, values[count:], strict=True):
                 taken.append(as_result(dot, types[position], [*theirs, *taken]))
-            tangent = result_tangent(program.objective, dict(zip(active, taken, strict=True)))
+            tangent = result_tangent(program.selection.objective, dict(zip(active, taken, strict=True)))
         if form == "tangent":
             return None, tangent
         result, *aux = self.parts(self._stored(values[:count], leaves, form))
@@ -269,7 +273,11 @@ class BoundCall:
     def _tangent_form(self, form: Form) -> Form:
         """The program that computes tangents: with values where these are needed as well."""
         program = self.program
-        whole = program.options.has_aux or program.lowered.mutations or not any(program.active_results(scalar=False))
+        whole = (
+            program.options.has_aux
+            or program.lowered.mutations
+            or not any(program.selection.active_results(scalar=False))
+        )
         return "jvp" if whole else form
 
     def _remember(self, form: Form, make: Callable[[], FastCall | None]) -> None:
@@ -347,7 +355,7 @@ class BoundCall:
         """
         outline = program.outline("record")
         count = len(values) - len(outline.kept)
-        active = program.active_results(scalar=False)
+        active = program.selection.active_results(scalar=False)
         seeds = [
             np.zeros_like(value) if isinstance(value, np.ndarray) else type(value)(0.0)
             for value, is_active in zip(values[:count], active, strict=True)
@@ -355,7 +363,7 @@ class BoundCall:
         ]
         kept = [list(item) if isinstance(item, list) else item for item in values[count:]]
         try:
-            program.run("pullback", [*kept, *seeds])
+            run(program, "pullback", [*kept, *seeds])
         except Raised as raised:
             if isinstance(raised.error, MemoryError):
                 raise self._too_much(raised.error, "pullback", program) from raised.error
@@ -382,11 +390,11 @@ class BoundCall:
 
         try:
             if len(entry) < len(arrays):  # compiled code does not accept read-only arrays to write into
-                return program.interpret(program.function(form), leaves)
-            return program.run(form, leaves, restore)
+                return interpret(program, program.function(form), leaves)
+            return run(program, form, leaves, restore)
         except TapegenError as refused:
             if program.communicates and refused.span is None:
-                refused.span = program.place(refused)[0] or program.lowered.function.origin
+                refused.span = location(program, refused)[0] or program.lowered.function.origin
             raise
         except Raised as raised:
             error = raised.error
@@ -401,7 +409,7 @@ class BoundCall:
                 raise of_program(error) from None
             if isinstance(error, MemoryError) and str(error) in (TOO_MUCH, LIST_FULL):
                 raise self._too_much(error, form, program) from error
-            loop = program.loop_of_tape(error, form)
+            loop = loop_of_tape(program, error, form)
             if loop is not None:  # plain Python does not run: it would go through a loop that is too long
                 raise self._refusal(error, form, loop, program) from error
             if isinstance(error, MemoryError) and program.function(form).tapes:
@@ -419,10 +427,10 @@ class BoundCall:
                     self._as_python_then_back(error, form)
                 _restore_arguments(entry, states)
             if runs_as_python and program.options.backend == "auto":
-                program.warn_uncompiled(program.function(form), str(error), program.place(error)[0])
+                warn_uncompiled(program, program.function(form), str(error), location(program, error)[0])
                 try:
                     with self._seen(told):
-                        return program.interpret(program.function(form), leaves)
+                        return interpret(program, program.function(form), leaves)
                 except Raised as again:  # tapes hold 64 bits, and the stack is limited
                     error = again.error
                     _restore_arguments(entry, states)
@@ -450,7 +458,7 @@ class BoundCall:
     def _has_value(self, leaves: list[Any]) -> bool:
         """Whether the function itself finds enough memory; generated code answers that faster than plain Python."""
         try:
-            self.program.run("primal", leaves[: len(self.program.lowered.function.params)])
+            run(self.program, "primal", leaves[: len(self.program.lowered.function.params)])
         except Raised:
             return False
         return True
@@ -477,7 +485,7 @@ class BoundCall:
         self, error: Exception, form: Form, loop: Span | None = None, program: Program | None = None
     ) -> TapegenError:
         """An error of generated code where plain Python has a value, or of the tape of a loop."""
-        span, backward = (program or self.program).place(error)
+        span, backward = location((program or self.program), error)
         whole = self.program.lowered.function.origin
         name = self.owner.function.__qualname__
         if isinstance(error, MemoryError):
@@ -509,9 +517,9 @@ class BoundCall:
     def _too_much(self, error: Exception, form: Form, program: Program) -> TapeMemoryError:
         """The call was stopped before it exhausted memory; plain Python does not run, since it may not end either."""
         name = self.owner.function.__qualname__
-        made = program.loop_of_tape(error, form)
-        loops = program.growing_loops(form, error) or ([made] if made is not None else [])
-        place = program.place(error)[0]
+        made = loop_of_tape(program, error, form)
+        loops = growing_loops(program, form, error) or ([made] if made is not None else [])
+        place = location(program, error)[0]
         clear_frames(error.__traceback__)  # which hold the tapes
         if not loops:
             return TapeMemoryError(
@@ -639,7 +647,7 @@ class BoundCall:
 
     def parts(self, value: Any) -> tuple[Any, ...]:
         """The value; with `has_aux` the objective, and the auxiliary result."""
-        return (value,) if self.program.objective is self.program.lowered.output else tuple(value)
+        return (value,) if self.program.selection.objective is self.program.lowered.output else tuple(value)
 
     def _gradient(self, values: Sequence[Any], form: Form) -> Any:
         with self.program.boundary("returning", form):
@@ -648,7 +656,7 @@ class BoundCall:
     def _seeds(self, value: Any, value_bar: Any, wanted: tuple[Var, ...]) -> list[Any]:
         """Cotangents of the active results, checked against the value."""
         seeds: list[Any] = []
-        for position, (leaf, bar) in enumerate(_matched(self.program.objective, value, value_bar)):
+        for position, (leaf, bar) in enumerate(_matched(self.program.selection.objective, value, value_bar)):
             if not _floats(leaf):
                 continue
             if np.shape(bar) != np.shape(leaf):

@@ -15,8 +15,8 @@ from tapegen.backend.numba import memory_limit
 from tapegen.errors import Span, TapeMemoryError
 from tapegen.ir import traversal
 from tapegen.ir.nodes import Block, For, Slice, Stmt, While
+from tapegen.pipeline.artifacts.program import Form, Program
 from tapegen.pipeline.derivation import Stages
-from tapegen.pipeline.program import Form, Program
 from tapegen.transform.recording import cost_model
 from tapegen.transform.recording.checkpoints import Refused
 from tapegen.transform.recording.tape_sizes import LoopTapes, evaluated

@@ -23,7 +23,7 @@ from tapegen.frontend.lower import Lowered
 from tapegen.frontend.values.pytree import same_static
 from tapegen.ir.fingerprint import Places, canonical_text
 from tapegen.ir.nodes import Function
-from tapegen.pipeline.program import Parts, Program
+from tapegen.pipeline.artifacts.program import Parts, Program
 from tapegen.rules.registry import rule_of
 
 _MOST = 64

@@ -13,8 +13,9 @@ from tapegen.backend.numba import memory_limit
 from tapegen.frontend.values.pytree import Leaf, Slot, Struct, map_leaves, tuple_of
 from tapegen.ir.nodes import Return
 from tapegen.ir.types import Array, ListOf, Scalar, Type, python_class
+from tapegen.pipeline.artifacts.executables import WIDE
+from tapegen.pipeline.artifacts.program import Form, Program
 from tapegen.pipeline.debug_nans import watching
-from tapegen.pipeline.program import WIDE, Form, Program
 from tapegen.runtime.random_state import states_of
 from tapegen.runtime.tangents import as_result, result_tangent
 
@@ -98,15 +99,15 @@ class FastCall:
     def of_tangent(cls, program: Program, form: Form, leaves: Sequence[Any]) -> FastCall | None:
         """Value and tangent, or the tangent alone, of scalars and arrays; None where a call must take the slow path."""
         built = _built(program, form, leaves)
-        if built is None or program.options.has_aux or not any(program.active_results(scalar=False)):
+        if built is None or program.options.has_aux or not any(program.selection.active_results(scalar=False)):
             return None
-        templates = [program.wrt_template(name) for name in program.wrt_names]
+        templates = [program.selection.template(name) for name in program.wrt_names]
         single = [isinstance(found, Leaf) and program.lowered.param_of(found) for found in templates]
         wrt = program.wrt_vars()
         if tuple(single) != wrt or any(isinstance(var.type, Array) and var.type.layout != "C" for var in wrt):
             return None
         results = [] if form == "tangent" else result_types(program)
-        active = [k for k, is_active in enumerate(program.active_results(scalar=False)) if is_active]
+        active = [k for k, is_active in enumerate(program.selection.active_results(scalar=False)) if is_active]
         tangents = [result_types(program)[k] for k in active]
         made = cls(program, built, [*results, *tangents])
         made._count = len(results)
@@ -116,7 +117,7 @@ class FastCall:
         made._arrays = [(k, type_) for k, type_ in enumerate(tangents, len(results)) if isinstance(type_, Array)]
         made._value = value_of(program) if results else None
         made._derivative = _tangent_of(
-            program.objective, {position: k for k, position in enumerate(active, len(results))}
+            program.selection.objective, {position: k for k, position in enumerate(active, len(results))}
         )
         return made
 

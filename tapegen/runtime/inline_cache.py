@@ -12,7 +12,7 @@ from typing import Any
 
 from tapegen.backend.numba import memory_limit
 from tapegen.ir.passes import disabled_passes
-from tapegen.pipeline.program import Form, Program
+from tapegen.pipeline.artifacts.program import Form, Program
 from tapegen.rules.registry import generation
 from tapegen.runtime.bound_call import BoundCall
 from tapegen.runtime.fast_call import FastCall

@@ -15,8 +15,9 @@ from tapegen.frontend.values.pytree import Abstract, Leaf, Slot, StaticValue, St
 from tapegen.ir.nodes import Return, Var
 from tapegen.ir.passes import without_passes
 from tapegen.ir.types import Array
+from tapegen.pipeline.artifacts.program import Form, Program
+from tapegen.pipeline.artifacts.texts import compiled_source
 from tapegen.pipeline.options import Options
-from tapegen.pipeline.program import Form, Program
 from tapegen.runtime.specialization import SpecializationCache
 
 _MOST = 4
@@ -115,7 +116,7 @@ class _Implementation:
                 raise BadArgument("the function returns an array without axes.", "Return a number: value[()].")
             arguments += ["1.0"] * len(seeds)
         try:
-            source = program.compiled_source(form, wide=True)
+            source = compiled_source(program, form, wide=True)
         except NoCompiledForm as missing:
             raise BuildError(missing.reason, "Call it outside of compiled code.", missing.span) from None
         source = replace(source, only_reads=False)  # numba looks for code of the very types

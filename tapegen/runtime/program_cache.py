@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from tapegen.pipeline.program import Program
+from tapegen.pipeline.artifacts.program import Program
 
 MOST_PROGRAMS = 128
 """Maximal number of programs of one function; a constant that changes with each call makes a new one each time."""

@@ -28,9 +28,9 @@ from tapegen.frontend.values.pytree import (
 from tapegen.ir.keywords import NAMES_OF_WRT
 from tapegen.ir.passes import disabled_passes
 from tapegen.ir.protocols import is_opaque
+from tapegen.pipeline.artifacts.program import Program
 from tapegen.pipeline.fault_boundary import Boundary, Subject
 from tapegen.pipeline.options import Options
-from tapegen.pipeline.program import Program
 from tapegen.rules.registry import generation
 from tapegen.runtime.bound_call import BoundCall
 from tapegen.runtime.closure_sharing import despecialize_changed_floats, share_compiled_code

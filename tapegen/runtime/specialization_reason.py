@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from tapegen.frontend.values.assumptions import changed_guard
 from tapegen.frontend.values.pytree import Abstract, Leaf, StaticValue, Struct, same_static
 from tapegen.ir.types import Array, Scalar
+from tapegen.pipeline.artifacts.program import Program
 from tapegen.pipeline.options import Options
-from tapegen.pipeline.program import Program
 
 
 def reason_for_program(

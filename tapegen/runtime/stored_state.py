@@ -11,7 +11,7 @@ from tapegen.errors import AliasError, BadArgument, NotDifferentiable
 from tapegen.frontend.values.pytree import children_of
 from tapegen.ir.nodes import Expr, Return, Var
 from tapegen.ir.types import is_floating
-from tapegen.pipeline.program import Form, Program
+from tapegen.pipeline.artifacts.program import Form, Program
 
 Place = tuple[Any, ...]
 
@@ -63,7 +63,7 @@ def _check_carried(program: Program) -> None:
     carries.update(stored_actively(program))
     if not carries:
         return
-    active = program.active_results(scalar=False)
+    active = program.selection.active_results(scalar=False)
     results = [value for value, is_active in zip(_results(program), active, strict=True) if is_active]
     wrt = program.wrt_vars()
     for var, place in program.lowered.places.items():

@@ -12,6 +12,7 @@ import pytest
 
 import tapegen as tg
 from tapegen.errors import BadArgument, NotDifferentiable
+from tapegen.pipeline.artifacts.execution import interpret
 from tests.judged import both
 from tests.oracle import leaves, numerical_gradient
 
@@ -262,7 +263,7 @@ def test_what_is_not_passed_has_no_instances() -> None:
             if not compiled:
                 return batched(*args, **kwargs)
             call = batched.of("__call__").compiled._specialise(args, kwargs)
-            return call._result(call.program.interpret(call.program.function("primal"), call.leaves()), "primal")
+            return call._result(interpret(call.program, call.program.function("primal"), call.leaves()), "primal")
 
         np.testing.assert_allclose(value(every, x), total * 6.0)
         np.testing.assert_allclose(value(every, x, m=ks), total * 2.0 * ks)

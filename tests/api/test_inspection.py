@@ -17,7 +17,7 @@ from tapegen.errors import BadArgument, NotDifferentiable, Span
 from tapegen.ir import intrinsics
 from tapegen.ir.nodes import Assign, Call, Const, Function, Push, Return, Var
 from tapegen.ir.types import FLOAT, INT, Array, ListOf
-from tapegen.loops.parallel.outlining import Verdict
+from tapegen.pipeline import inspection
 from tapegen.pipeline.inspection import Inspection, Kept, Report, report_of
 
 VECTOR, MATRIX = Array("float64", 1), Array("float64", 2)
@@ -72,26 +72,19 @@ def stages(tmp_path: Any) -> Any:
     )
 
 
-class Texts:
-    """A stand-in for the specialization that prints."""
+def specialization(monkeypatch: pytest.MonkeyPatch, function: Function, refusal: str = "") -> Any:
+    """A stand-in for the specialization, whose programs are printed as they are."""
 
-    def __init__(self, function: Function, refusal: str = "") -> None:
-        self.primal = self.pushed = function
-        self.refusal = refusal
+    def compiled_text(_: Any, program: Function) -> PythonSource:
+        if refusal:
+            raise NotDifferentiable(refusal)
+        return emit(program, decorator="njit")
 
-    def text(self, function: Function) -> PythonSource:
-        return emit(function)
-
-    def stage_text(self, stages: Any, stage: str) -> str:
-        return f"{stages.joint.name} after {stage}"
-
-    def verdicts(self, function: Function) -> list[Verdict]:
-        return []
-
-    def compiled_text(self, function: Function) -> PythonSource:
-        if self.refusal:
-            raise NotDifferentiable(self.refusal)
-        return emit(function, decorator="njit")
+    monkeypatch.setattr(inspection, "readable_text", lambda _, program: emit(program))
+    monkeypatch.setattr(inspection, "compiled_text", compiled_text)
+    monkeypatch.setattr(inspection, "stage_text", lambda _, stages, stage: f"{stages.joint.name} after {stage}")
+    monkeypatch.setattr(inspection, "verdicts", lambda _, program: [])
+    return SimpleNamespace(primal=function, pushed=function)
 
 
 def test_sizes_follow_from_the_arguments(tmp_path: Any) -> None:
@@ -150,35 +143,35 @@ def test_nothing_recorded_is_said_so() -> None:
     assert report.rows() == []
 
 
-def test_an_inspection_prints_the_pair_and_keeps_the_rest(tmp_path: Any) -> None:
+def test_an_inspection_prints_the_pair_and_keeps_the_rest(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     program = stages(tmp_path)
-    inspection = Inspection(Texts(program.lowered), program, [np.ones(10), 0.5, 7])
-    shown = str(inspection)
-    assert shown.index(str(inspection.report)) < shown.index("# ---- forward ---")
-    assert shown.index(inspection.forward) < shown.index("# ---- backward ---") < shown.index(inspection.backward)
-    assert inspection.primal.startswith("import numpy as np\n\n\ndef march(u0, k, n):\n")
-    assert "@njit\ndef march_value_and_grad" in inspection.compiled
-    assert inspection.joint.startswith("def march_value_and_grad(u0, k, n):")
-    assert list(inspection.stages)[:2] == ["lower", "expand_formulas"]
-    assert inspection.stages["lower"].startswith("def march(u0: float64[:], k: float64, n: int64):")
-    assert inspection.stages["fuse_loops"] == "march_value_and_grad after fuse_loops"
+    looked = Inspection(specialization(monkeypatch, program.lowered), program, [np.ones(10), 0.5, 7])
+    shown = str(looked)
+    assert shown.index(str(looked.report)) < shown.index("# ---- forward ---")
+    assert shown.index(looked.forward) < shown.index("# ---- backward ---") < shown.index(looked.backward)
+    assert looked.primal.startswith("import numpy as np\n\n\ndef march(u0, k, n):\n")
+    assert "@njit\ndef march_value_and_grad" in looked.compiled
+    assert looked.joint.startswith("def march_value_and_grad(u0, k, n):")
+    assert list(looked.stages)[:2] == ["lower", "expand_formulas"]
+    assert looked.stages["lower"].startswith("def march(u0: float64[:], k: float64, n: int64):")
+    assert looked.stages["fuse_loops"] == "march_value_and_grad after fuse_loops"
     with pytest.raises(KeyError, match="'fuse' is no stage; there are lower, expand_formulas, "):
-        inspection.stages["fuse"]
-    assert repr(inspection).startswith("<inspection of march:")
+        looked.stages["fuse"]
+    assert repr(looked).startswith("<inspection of march:")
 
 
-def test_a_program_without_compiled_form_says_why(tmp_path: Any) -> None:
+def test_a_program_without_compiled_form_says_why(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     program = stages(tmp_path)
-    inspection = Inspection(Texts(program.lowered, "np.fft.fft has no compiled form here."), program)
-    assert inspection.compiled == "# np.fft.fft has no compiled form here.\n"
+    looked = Inspection(specialization(monkeypatch, program.lowered, "np.fft.fft has no compiled form here."), program)
+    assert looked.compiled == "# np.fft.fft has no compiled form here.\n"
 
 
 @pytest.mark.parametrize(
     "part", ["a &lt; b &amp; c", "march_pullback", "<td", "r = u[0] &lt; k", "<details><summary>joint"]
 )
-def test_html_is_escaped_and_complete(tmp_path: Any, part: str) -> None:
+def test_html_is_escaped_and_complete(tmp_path: Any, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program = stages(tmp_path)
-    shown = Inspection(Texts(program.lowered), program)._repr_html_()
+    shown = Inspection(specialization(monkeypatch, program.lowered), program)._repr_html_()
     assert part in shown
     assert "a < b" not in shown
     assert shown.count("<table") == shown.count("</table>")
@@ -205,14 +198,14 @@ class Nesting(HTMLParser):
         self.shown.append(data)
 
 
-def test_html_is_well_formed_and_shows_the_very_texts(tmp_path: Any) -> None:
+def test_html_is_well_formed_and_shows_the_very_texts(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     program = stages(tmp_path)
-    inspection = Inspection(Texts(program.lowered), program, [np.ones(10), 0.5, 7])
+    looked = Inspection(specialization(monkeypatch, program.lowered), program, [np.ones(10), 0.5, 7])
     page = Nesting()
-    page.feed(inspection._repr_html_())
+    page.feed(looked._repr_html_())
     page.close()
     assert page.open == []
-    for text in (inspection.forward, inspection.backward, inspection.primal, inspection.joint, inspection.compiled):
+    for text in (looked.forward, looked.backward, looked.primal, looked.joint, looked.compiled):
         assert text.removesuffix("\n") in "".join(page.shown)
 
 
@@ -224,6 +217,6 @@ def test_sources_of_the_last_specialisation_used() -> None:
     derived = differentiable(sum_of_squares, backend="python")
     with pytest.raises(BadArgument, match="has not been called yet"):
         _ = derived.backward_source
-    inspection = derived.inspect(np.array([3.0, 1.0, 2.0, 0.5]))
-    assert derived.forward_source == inspection.forward
-    assert derived.backward_source == inspection.backward
+    looked = derived.inspect(np.array([3.0, 1.0, 2.0, 0.5]))
+    assert derived.forward_source == looked.forward
+    assert derived.backward_source == looked.backward

@@ -18,6 +18,7 @@ from tapegen.api import differentiable_function
 from tapegen.cli import main
 from tapegen.errors import InternalError
 from tapegen.export.module import Wanted, module_text
+from tapegen.pipeline.artifacts import texts
 
 SCALE = np.array([1.5, np.inf])
 
@@ -69,8 +70,8 @@ STAGES = [
     ("tapegen.frontend.expressions.expressions.evaluate", "lowering"),
     ("tapegen.pipeline.compile.tidy", "deriving"),
     ("tapegen.transform.autodiff.adjoint_calls.rule_for", "deriving"),
-    ("tapegen.pipeline.program.emit", "printing"),
-    ("tapegen.pipeline.program.build_python", "compiling"),
+    ("tapegen.pipeline.artifacts.texts.emit", "printing"),
+    ("tapegen.pipeline.artifacts.executables.build_python", "compiling"),
     ("tapegen.runtime.bound_call.value_of", "returning"),
 ]
 
@@ -163,7 +164,7 @@ ENTRIES: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_every_entry_has_the_boundary(entry: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target, planted())
-    monkeypatch.setattr("tapegen.pipeline.program.Program._on_disk", lambda *_, **__: (None, None))
+    monkeypatch.setattr("tapegen.pipeline.artifacts.program.Program.on_disk", lambda *_, **__: (None, None))
     differentiable_function._of_function.cache_clear()
     error = caught(ENTRIES[entry])
     assert error.span is not None
@@ -190,14 +191,14 @@ def test_a_fault_inside_numba(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_text_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    emit = tg.pipeline.program.emit
+    emit = texts.emit
 
     def misspelt(*args: Any, **kwargs: Any) -> Any:
         source = emit(*args, **kwargs)
         object.__setattr__(source, "text", source.text.replace("x_bar", "x_bra", 1))
         return source
 
-    monkeypatch.setattr("tapegen.pipeline.program.emit", misspelt)
+    monkeypatch.setattr("tapegen.pipeline.artifacts.texts.emit", misspelt)
     error = caught(lambda: tg.differentiable(simple, backend="python").grad(X))
     assert error.stage == "running"
     assert "NameError" in error.reason

@@ -12,7 +12,8 @@ import pytest
 import tapegen as tg
 from tapegen.api import with_options
 from tapegen.errors import BadArgument, MissingRule
-from tapegen.pipeline import program
+from tapegen.pipeline.artifacts import executables
+from tapegen.pipeline.artifacts.texts import compiled_text
 
 MODES = pytest.mark.parametrize("mode", ["forward", "reverse", None])
 python = {"backend": "python"}
@@ -165,7 +166,7 @@ def test_second_derivatives_run_as_the_function_does(monkeypatch: pytest.MonkeyP
     def compiled(*args: Any, **options: Any) -> Any:
         raise AssertionError("nothing is to be compiled")
 
-    monkeypatch.setattr(program, "build_numba", compiled)
+    monkeypatch.setattr(executables, "build_numba", compiled)
     function = tg.differentiable(**python)(lambda x: np.sum(x**4) + x[0] * x[1])
     expected = np.diag(12.0 * X**2) + [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
     np.testing.assert_allclose(tg.hessian(function)(X), expected)
@@ -232,7 +233,7 @@ def test_a_direction_alone_leaves_out_the_value() -> None:
     call = with_options(tg.grad(solved), 0, {})._specialise((np.eye(3), X), {})
     both, alone = (call.program.function(form) for form in ("jvp", "tangent"))
     assert [len(function.body[-1].values) for function in (both, alone)] == [2, 1]
-    both_text, alone_text = (call.program.compiled_text(function).text for function in (both, alone))
+    both_text, alone_text = (compiled_text(call.program, function).text for function in (both, alone))
     assert "low_bar[i" in both_text
     assert "low_bar[i" not in alone_text
 

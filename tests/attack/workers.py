@@ -25,7 +25,7 @@ from tapegen.backend.cache import store
 from tapegen.backend.numba.build import build_python
 from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import CacheWarning
-from tapegen.pipeline import program
+from tapegen.pipeline.artifacts import executables
 from tests.backend.test_cache_interleavings import CALLS
 from tests.libraries import leaves
 
@@ -175,14 +175,14 @@ class Worker:
 def warm_up(file: Path, *, compiled: bool) -> None:
     """Do once in this process what each process would do first."""
     module = _module(file)
-    build = program.build_numba
+    build = executables.build_numba
     try:
         for wanted in [False, True][: 1 + compiled]:
-            program.build_numba = build if wanted else _uncompiled  # type: ignore[assignment]
+            executables.build_numba = build if wanted else _uncompiled  # type: ignore[assignment]
             for name, arguments in TAKES.items():
                 _outcome(getattr(module, name), arguments[0], "plain")
     finally:
-        program.build_numba = build  # type: ignore[assignment]
+        executables.build_numba = build  # type: ignore[assignment]
 
 
 def _uncompiled(source: PythonSource, **_: Any) -> Callable[..., Any]:
@@ -199,7 +199,7 @@ def _run(job: Job, tell: int) -> None:
     sys.dont_write_bytecode = not job.bytecode
     _watch(tell)
     if not job.compiled:
-        program.build_numba = _uncompiled  # type: ignore[assignment]
+        executables.build_numba = _uncompiled  # type: ignore[assignment]
     if job.dies_at:
         _dying(job.dies_at)
     with warnings.catch_warnings(record=True) as said:

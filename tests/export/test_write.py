@@ -17,6 +17,7 @@ import pytest
 
 import tapegen as tg
 from tapegen.cli import main
+from tapegen.pipeline.artifacts.execution import run
 from tests.goldens import written_examples
 from tests.test_programs import PROGRAMS
 
@@ -146,10 +147,10 @@ def test_written_programs_equal_the_decorator(tmp_path: Path, name: str, form: s
     stages = call.program.stages(scalar=scalar)
     if scalar:
         found = getattr(written, stages.joint.name)(*copy.deepcopy(call.leaves()))
-        same(found, call.program.run("joint", [*copy.deepcopy(call.leaves()), 1.0]))
+        same(found, run(call.program, "joint", [*copy.deepcopy(call.leaves()), 1.0]))
     else:
         found = getattr(written, stages.record.name)(*copy.deepcopy(call.leaves()))
-        assert len(found) == len(call.program.run("record", copy.deepcopy(call.leaves())))
+        assert len(found) == len(run(call.program, "record", copy.deepcopy(call.leaves())))
 
 
 def test_check_tells_stale_from_fresh(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import tapegen as tg
 from tapegen import api
-from tapegen.pipeline.program import Program
+from tapegen.pipeline.artifacts.program import Program
 from tests.grown import checks
 from tests.grown.campaign import Campaign, report
 from tests.grown.checks import CHEAP, FINE, INTERNAL, RIGHT, TIMEOUT, WRONG, judge

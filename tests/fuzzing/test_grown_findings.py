@@ -10,6 +10,7 @@ import pytest
 
 import tapegen as tg
 from tapegen.frontend.source.synthesize import function_from_text
+from tapegen.pipeline.artifacts.texts import compiled_text
 from tests.grown.api import Caller, chosen
 from tests.grown.calls_apart import CRASH, One, judged
 from tests.grown.checks import FINE, PYTHON, REFUSED, RIGHT, judge
@@ -361,7 +362,7 @@ def vector_or_number(v, m):
 )
 def test_what_failed_has_a_compiled_text(function, arguments) -> None:
     call = tg.differentiable(function, wrt=tuple(range(len(arguments))))._specialise(arguments, {})
-    assert "def " in call.program.compiled_text(call.program.function("joint")).text
+    assert "def " in compiled_text(call.program, call.program.function("joint")).text
 
 
 @pytest.mark.parametrize("statement", ["u += v[None]", "u *= v[None]", "u[1:] -= v[None, 1:]", "u[1:] /= v[None, 1:]"])

@@ -11,7 +11,7 @@ import pytest
 
 from tapegen.backend.numba.build import build_python
 from tapegen.backend.printer.source import PythonSource
-from tapegen.pipeline import program
+from tapegen.pipeline.artifacts import executables
 
 _IMPORT, _NOTHING = "from numba import njit", "njit = lambda **options: lambda function: function"
 
@@ -24,5 +24,5 @@ def uncompiled() -> Iterator[None]:
         return build_python(dataclasses.replace(source, text=source.text.replace(_IMPORT, _NOTHING)))
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(program, "build_numba", build)
+        patched.setattr(executables, "build_numba", build)
         yield

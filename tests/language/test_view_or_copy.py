@@ -15,6 +15,7 @@ import tapegen as tg
 from tapegen.errors import AliasError, NoCompiledForm, TapegenError
 from tapegen.frontend.source.synthesize import function_from_text
 from tapegen.ir import intrinsics
+from tapegen.pipeline.artifacts.texts import compiled_text
 from tapegen.rules import Rule, all_rules
 from tests.rule_programs import WRITES, program_of
 from tests.rules.test_rule_programs import COUNTING, NOT_SMOOTH, all_cases, copies
@@ -73,7 +74,7 @@ def numba_refuses(program: Program) -> bool:
     """Whether a program runs as Python where it would be compiled."""
     call = tg.differentiable(define(program.text()), wrt=(0, 1))._specialise((program.array(), 0.7), {})
     try:
-        call.program.compiled_text(call.program.function("joint"))
+        compiled_text(call.program, call.program.function("joint"))
     except NoCompiledForm as refusal:
         return "may be a view or a copy" in refusal.reason
     return False
@@ -106,7 +107,7 @@ def test_the_caller_sees_what_is_stored_through_a_reshape(maker: str) -> None:
     for array, is_compiled in ((np.ones(4), True), (np.ones(8)[::2], False), (np.ones(4)[::-1], False)):
         program = tg.differentiable(f, wrt=(1,))._specialise((array, 0.7), {}).program
         with contextlib.nullcontext() if is_compiled else pytest.raises(NoCompiledForm, match="a view or a copy"):
-            assert "= v." in program.compiled_text(program.function("primal")).text
+            assert "= v." in compiled_text(program, program.function("primal")).text
 
 
 @pytest.mark.parametrize("maker", ["r = m.T.ravel()", "r = np.expand_dims(m, 0).reshape(-1)", "r = m.T.flat[1:]"])

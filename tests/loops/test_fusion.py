@@ -12,6 +12,7 @@ from tapegen import differentiable, grad, hvp, jvp
 from tapegen.backend.numba.build import build_python
 from tapegen.backend.printer.module import emit
 from tapegen.loops.pipeline import lower_to_loops
+from tapegen.pipeline.artifacts.texts import compiled_text, readable_text
 from tests import nests_reader
 from tests.loops.test_innermost_loops import assert_same_text
 from tests.nests_reader import assert_same, lowered_text, python_function
@@ -583,7 +584,7 @@ def test_the_sweeps_of_a_gradient_share_a_loop_with_their_tangents() -> None:
     with pytest.raises(ValueError, match=r"math domain error|positive input"):
         hvp(entropy, (-x,), (v,), backend="numba")
     program = differentiable(grad(entropy))._specialise((x,), {}).program
-    text = program.compiled_text(program.function("tangent")).text
+    text = compiled_text(program, program.function("tangent")).text
     assert "---- both sweeps in one loop ----" in text
     assert text.count("np.empty") == 1  # the result
 
@@ -602,10 +603,10 @@ def test_a_gradient_that_something_follows_is_no_backward_sweep() -> None:
     x = np.array([0.3, 1.7, 0.9])
     for function in (steepness, along_it):
         program = differentiable(function)._specialise((x,), {}).program
-        assert "backward sweep" not in program.text(program.function("jvp")).text
+        assert "backward sweep" not in readable_text(program, program.function("jvp")).text
     program = differentiable(grad(entropy))._specialise((x,), {}).program
-    assert program.text(program.function("jvp")).text.count("---- backward sweep") == 1
-    assert "backward sweep" not in program.text(program.function("primal")).text
+    assert readable_text(program, program.function("jvp")).text.count("---- backward sweep") == 1
+    assert "backward sweep" not in readable_text(program, program.function("primal")).text
 
 
 def test_a_mask_is_counted_once() -> None:

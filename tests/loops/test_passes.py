@@ -16,6 +16,7 @@ from tapegen.errors import BadArgument, NoCompiledForm
 from tapegen.ir.nodes import Function
 from tapegen.ir.passes import Pass, run_passes, stage_names
 from tapegen.loops.pipeline import PASSES
+from tapegen.pipeline.artifacts.texts import compiled_text
 from tapegen.pipeline.compile import FORWARD_PASSES, REVERSE_PASSES
 from tapegen.pipeline.debug_passes import OPTIMIZATIONS
 from tapegen.pipeline.stages import STAGES
@@ -173,7 +174,7 @@ def test_a_kernel_has_the_same_gradient_without_a_pass(name: str, monkeypatch: p
 
     def outcome() -> tuple[Any, ...]:
         program = function._specialise(args, {}).program
-        texts = [program.compiled_text(form).text for form in (program.stages(scalar=True).joint, program.pushed)]
+        texts = [compiled_text(program, form).text for form in (program.stages(scalar=True).joint, program.pushed)]
         return texts, function.value_and_grad(*args), function.jvp(args, dots)
 
     usual = outcome()
@@ -250,9 +251,9 @@ def test_closures_share_nothing_with_those_of_other_passes() -> None:
 def test_programs_on_disk_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("TAPEGEN_CACHE", str(tmp_path))
     function = tg.differentiable(square_sum)
-    usual, _ = function._specialise((X,), {}).program._on_disk("joint", wide=False)
+    usual, _ = function._specialise((X,), {}).program.on_disk("joint", wide=False)
     with tg.debug(disable="fuse_loops"):
-        other, _ = function._specialise((X,), {}).program._on_disk("joint", wide=False)
+        other, _ = function._specialise((X,), {}).program.on_disk("joint", wide=False)
     assert usual is not None
     assert other is not None
     assert None is not usual.key != other.key is not None
@@ -303,7 +304,7 @@ def test_a_pullback_knows_which_of_its_arguments_share_memory() -> None:
     program = tg.differentiable(merged, wrt=(0, 1, 2))._specialise(arguments, {}).program
     forms: list[Callable[..., Any]] = []
     for form in ("record", "pullback"):
-        text = program.compiled_text(program.function(form)).text
+        text = compiled_text(program, program.function(form)).text
         names: dict[str, Any] = {"njit": lambda **options: lambda function: function}
         exec(text.replace("from numba import njit", ""), names)
         forms.append(names[f"merged_{form}"])

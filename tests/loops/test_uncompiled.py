@@ -11,6 +11,7 @@ import pytest
 from tapegen import differentiable
 from tapegen.backend.numba import build
 from tapegen.errors import BuildError, PerformanceWarning
+from tapegen.pipeline.artifacts.texts import compiled_text
 from tests.sources import ROOT, python
 
 
@@ -157,4 +158,4 @@ def read_before_each_store(u: np.ndarray) -> float:
 def test_nobody_can_tell_where_each_reshape_is_read_before_the_next_store() -> None:
     u = np.arange(16.0).reshape(2, 8) / 9.0
     call = differentiable(read_before_each_store)._specialise((u,), {})
-    assert "ravel" not in str(call.program.compiled_text(call.program.function("joint")).text)
+    assert "ravel" not in str(compiled_text(call.program, call.program.function("joint")).text)

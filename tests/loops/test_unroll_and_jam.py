@@ -13,6 +13,7 @@ import tapegen as tg
 from tapegen.backend.numba.build import build_python
 from tapegen.backend.printer.module import emit
 from tapegen.loops.pipeline import lower_to_loops
+from tapegen.pipeline.artifacts.texts import compiled_text
 from tests.nests_reader import read
 
 R = np.random.default_rng(5)
@@ -122,7 +123,7 @@ def more_than_it_has(a: np.ndarray, b: np.ndarray) -> Any:
 def compiled_tangent(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[str, Callable[..., Any]]:
     """What numba would get for the tangent of both arguments, and that as Python."""
     program = tg.differentiable(f, backend="numba", wrt=(0, 1), cache=False)._specialise(args, {}).program
-    source = program.compiled_text(program.function("jvp"))
+    source = compiled_text(program, program.function("jvp"))
     return source.text, build_python(source)
 
 

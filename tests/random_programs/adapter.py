@@ -147,5 +147,5 @@ class Derivation:
 
     def _stages(self) -> Stages:
         program = self.program
-        results = program.active_results(scalar=False)
+        results = program.selection.active_results(scalar=False)
         return compile.derive_reverse(program.lowered.function, program.wrt_vars(), results, program.user_names)

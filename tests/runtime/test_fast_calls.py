@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.pipeline.program import Program
+from tapegen.pipeline.artifacts.program import Program
 from tapegen.runtime.fast_call import FastCall
 from tapegen.runtime.specialization import SpecializationCache
 

@@ -16,7 +16,9 @@ import pytest
 import tapegen as tg
 from tapegen.backend.numba.build import build_numba, build_python
 from tapegen.pipeline import compile
-from tapegen.pipeline.program import Program
+from tapegen.pipeline.artifacts import execution
+from tapegen.pipeline.artifacts.program import Program
+from tapegen.pipeline.artifacts.texts import compiled_text, readable_text
 from tapegen.transform.recording.checkpoints import Refused
 
 INTERVALS = (1, 2, 3, 5, 100)
@@ -231,12 +233,12 @@ def program_of(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Program
 @pytest.mark.parametrize(("func", "args", "cut"), CASES, ids=NAMES)
 def test_gradient_of_recording_program(func: Callable[..., Any], args: tuple[Any, ...], cut: tuple[int, ...]) -> None:
     program, leaves = program_of(func, copy.deepcopy(args))
-    recording = build_python(program.text(program.function("joint")))
+    recording = build_python(readable_text(program, program.function("joint")))
     variant = program.with_checkpoints(cut)
-    built = build_python(variant.text(variant.function("joint")))
+    built = build_python(readable_text(variant, variant.function("joint")))
     expected = recording(*copy.deepcopy(leaves), 1.0)
     left = copy.deepcopy(leaves)
-    program.run("primal", left)
+    execution.run(program, "primal", left)
     for interval in INTERVALS:
         given = copy.deepcopy(leaves)
         found = built(*given, 1.0, *[interval] * len(cut))
@@ -250,7 +252,7 @@ def test_compiled_gradient(func: Callable[..., Any], args: tuple[Any, ...], cut:
     program, leaves = program_of(func, copy.deepcopy(args))
     variant = program.with_checkpoints(cut)
     built = [
-        build_numba(each.compiled_text(each.function("joint")), from_start=True, kept=False, background=False)
+        build_numba(compiled_text(each, each.function("joint")), from_start=True, kept=False, background=False)
         for each in (program, variant)
     ]
     expected = built[0](*copy.deepcopy(leaves), 1.0)

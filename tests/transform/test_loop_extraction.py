@@ -11,7 +11,8 @@ import pytest
 
 import tapegen as tg
 from tapegen.ir.nodes import Function
-from tapegen.pipeline.program import Program
+from tapegen.pipeline.artifacts import executables
+from tapegen.pipeline.artifacts.program import Program
 from tapegen.transform.loop_extraction import extract_loops
 from tests import program_files
 from tests.oracle import leaves
@@ -24,16 +25,16 @@ SAMPLED = PROGRAMS[::12]
 def extracted(monkeypatch: pytest.MonkeyPatch) -> list[Function]:
     """The loops that are extracted; they run as Python too."""
     found: list[Function] = []
-    python = Program._python
+    python = executables.interpreted
 
-    def build(self: Program, function: Function) -> Callable[..., Any]:
+    def build(program: Program, function: Function) -> Callable[..., Any]:
         def of_loop(loop: Function) -> Callable[..., Any]:
             found.append(loop)
-            return python(self, loop)
+            return python(program, loop)
 
-        return python(self, extract_loops(function, of_loop))
+        return python(program, extract_loops(function, of_loop))
 
-    monkeypatch.setattr(Program, "_python", build)
+    monkeypatch.setattr(executables, "interpreted", build)
     return found
 
 

@@ -206,7 +206,7 @@ def text_of(function: Callable) -> tuple[str, bool]:
     call = tg.differentiable(function, **python)._specialise((point(function),), {})
     program = call.program
     found = compile.derive_vector_forward(
-        program.lowered.function, program.wrt_vars(), program.active_results(scalar=False), frozenset()
+        program.lowered.function, program.wrt_vars(), program.selection.active_results(scalar=False), frozenset()
     )
     assert found is not None
     return emit(found.function).text, found.last
