@@ -61,14 +61,16 @@ def closed(func: Callable[..., Any], *args: Any) -> Any:
     _in_programs_only(func, *args)
 
 
-def primitive(like: Callable[..., Any]) -> Callable[[Func], Func]:
+def primitive(like: Callable[..., Any], *, part_of: str = "") -> Callable[[Func], Func]:
     """Declare the result type of a function, which is then not run on prototypes.
 
     `like` takes the types of the arguments (values where they are known) and returns the type of the result.
+    `part_of` names what users call for it, in messages.
     """
 
     def mark(func: Func) -> Func:
         func.type_like = like  # type: ignore[attr-defined]
+        func.part_of = part_of  # type: ignore[attr-defined]
         return func
 
     return mark
@@ -78,6 +80,10 @@ class Found:
     """The fields of a result of scipy; only they may be used."""
 
     __tapegen_inside__ = "what a solver of scipy returns"
+    __tapegen_advice__ = (
+        "Leave it out: x, fun and the like are there, but no counts and messages of the solver. "
+        "To see those, call the solver outside of the differentiated function."
+    )
 
     def __init__(self, **fields):
         self.__dict__.update(fields)
@@ -98,7 +104,10 @@ def nothing(count: int) -> tuple[None, ...]:
     return (None,) * count
 
 
-@primitive(lambda run, kind, function, floats, others, slope, slope_reads, start, options: TupleOf((start, BOOL)))
+@primitive(
+    lambda run, kind, function, floats, others, slope, slope_reads, start, options: TupleOf((start, BOOL)),
+    part_of="a solver of scipy.optimize",
+)
 def solution(run, kind, function, floats, others, slope, slope_reads, start, options):
     """The solution that `run` finds, and whether it has converged.
 

@@ -350,6 +350,9 @@ def test_an_array_has_no_gradient_but_a_jacobian() -> None:
     def squared(x: np.ndarray) -> np.ndarray:
         return x * x
 
+    for result, kind in (([1.0, 2.0], "a list of 2 items"), (None, "None"), (3, "an int"), ("a", "a str")):
+        with pytest.raises(BadArgument, match=f"does not return a float but {kind}, so it has no gradient"):
+            tg.grad(lambda x: result, backend="python")(2.0)  # noqa: B023
     with pytest.raises(BadArgument, match="squared does not return a float but an array") as caught:
         tg.grad(squared, backend="python")(np.ones(2))
     assert caught.value.advice == "Return one number, or use vjp or jacobian."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Callable
 
@@ -321,6 +322,10 @@ def refused_draws(p):
     return integrate.quad(lambda x: p * x * rng.normal(), 0.0, 1.0)[0]
 
 
+def refused_counts(p):
+    return optimize.minimize(lambda x: (x[0] - p) ** 2, [1.0]).nfev * p
+
+
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
@@ -332,6 +337,7 @@ def refused_draws(p):
         (refused_slope, "derivative has no rule"),
         (refused_object, "an object with coefficients inside"),
         (refused_draws, "draws random numbers"),
+        (refused_counts, r"'nfev'.*\n.*\n.*\n.*no counts and messages of the solver"),
     ],
     ids=lambda value: value.__name__ if callable(value) else None,
 )
@@ -342,6 +348,24 @@ def test_what_is_refused(function: Callable, reason: str) -> None:
     assert info.value.span.file == __file__
 
 
-def test_programs_with_solvers_run_as_python() -> None:
-    with pytest.warns(tg.PerformanceWarning, match="has no compiled form"):
-        assert tg.grad(brentq)(P, Q) == tg.grad(brentq, backend="python")(P, Q)
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (brentq, r"a solver of scipy\.optimize"),
+        (lambda p, q: integrate.quad(lambda x: p * x, 0.0, q[0])[0], r"scipy\.integrate\.quad"),
+        (lambda p, q: integrate.odeint(lambda y, t: -p * y, [1.0], q)[-1, 0], r"scipy\.integrate\.odeint"),
+        (lambda p, q: integrate.solve_ivp(lambda t, y: -p * y, (0, 1), q).y[0, -1], r"scipy\.integrate\.solve_ivp"),
+    ],
+)
+def test_programs_with_solvers_run_as_python(function: Callable, name: str) -> None:
+    with pytest.warns(tg.PerformanceWarning, match=f": {name} has no compiled form"):
+        assert tg.grad(function)(P, Q) == tg.grad(function, backend="python")(P, Q)
+
+
+def test_parts_of_rules_have_the_names_that_users_call() -> None:
+    """Where numba compiles no call of a function of SciPy, the message names that, and no part of its rule."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("tapegen.rules.")]
+    parts = {value for module in modules for value in vars(module).values() if hasattr(value, "type_like")}
+    assert len(parts) > 5
+    unnamed = [part.__name__ for part in parts if not part.part_of and ".mpi." not in part.__module__]
+    assert not unnamed

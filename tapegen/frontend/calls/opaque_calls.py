@@ -15,6 +15,7 @@ import numpy as np
 
 from tapegen.errors import MissingRule, NotDifferentiable, TapegenError
 from tapegen.frontend.lowering.emit import arg_type, call_type, emit_call
+from tapegen.frontend.source.hints import OF_SOLVERS
 from tapegen.frontend.values.captures import computed
 from tapegen.frontend.values.context import Context, NeedsConstant
 from tapegen.frontend.values.materialize import expr_of, is_int, struct_of
@@ -87,7 +88,10 @@ def _operation_on_functions(
     raise cx.refusal(
         MissingRule,
         f"{callable_text(func)} is given a function to call, and has no derivative rule.",
-        "Call it outside of the differentiated function, or give the function that calls it a rule (tg.pullback).",
+        OF_SOLVERS.get(
+            callable_text(func),
+            "Call it outside of the differentiated function, or give the function that calls it a rule (tg.pullback).",
+        ),
     )
 
 

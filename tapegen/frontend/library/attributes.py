@@ -128,7 +128,9 @@ def _class_attribute(cx: Context, owner: Any, cls: type, name: str, after: type 
         raise cx.refusal(
             NotDifferentiable,
             f"the attribute '{name}' of {stands_for} is not followed.",
-            "Write it with calls of the object, or with functions that have a rule.",
+            getattr(
+                cls, "__tapegen_advice__", "Write it with calls of the object, or with functions that have a rule."
+            ),
         )
     if found is MISSING:
         kind = cls.__name__ if after is None else "super"

@@ -262,7 +262,7 @@ def call_type(cx: Context, func: Callable[..., Any], args: tuple[Any, ...], kwar
             ) from error.cause
         raise cx.refusal(
             NotDifferentiable,
-            f"{_said(func)} cannot be applied to {shown}: {error.cause}.",
+            f"{_said(func)} cannot be applied to {shown}: {str(error.cause).rstrip('.')}.",
             "Check the arguments by running the plain function.",
         ) from error.cause
 

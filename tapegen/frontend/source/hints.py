@@ -40,6 +40,28 @@ OF_FUNCTIONS = {
 }
 """Functions and methods written in C that have no derivative rule."""
 
+_LEAST_SQUARES = (
+    "Write it as scipy.optimize.minimize(lambda p: np.sum(residuals(p) ** 2), start).x, or as a root of the gradient "
+    "of that sum; both have rules."
+)
+_ONE_BY_ONE = "Nest scipy.integrate.quad, which has a rule: the inner integral is a function of the outer variable."
+
+OF_SOLVERS = {
+    "scipy.optimize.fsolve": "Use scipy.optimize.root(f, x0, args).x, which has a rule.",
+    "scipy.optimize.brenth": "Use scipy.optimize.brentq, which has a rule.",
+    "scipy.optimize.ridder": "Use scipy.optimize.brentq, which has a rule.",
+    "scipy.optimize.toms748": "Use scipy.optimize.brentq, which has a rule.",
+    "scipy.optimize.fmin": "Use scipy.optimize.minimize(f, x0, args).x, which has a rule.",
+    "scipy.optimize.fmin_bfgs": "Use scipy.optimize.minimize(f, x0, args).x, which has a rule.",
+    "scipy.optimize.least_squares": _LEAST_SQUARES,
+    "scipy.optimize.leastsq": _LEAST_SQUARES,
+    "scipy.optimize.curve_fit": _LEAST_SQUARES,
+    "scipy.integrate.dblquad": _ONE_BY_ONE,
+    "scipy.integrate.tplquad": _ONE_BY_ONE,
+    "scipy.integrate.nquad": _ONE_BY_ONE,
+}
+"""Functions of SciPy without a rule that call a function of the user's."""
+
 TRY_ADVICE = "Test for the case beforehand with 'if', or catch the exception outside of the differentiated function."
 _BY_EXCEPTION = {
     "KeyError": "Test beforehand: 'if key in table', or table.get(key, default).",

@@ -13,7 +13,7 @@ import inspect
 import logging
 import operator
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final
@@ -323,6 +323,22 @@ def _abstract(
         for k, child in enumerate(struct.children)
     )
     return dataclasses.replace(struct, children=children)
+
+
+def kind_of_result(result: Abstract, values: Sequence[Expr]) -> str:
+    """What a function returns, in a message (`a tuple of 2 items`); Slots are positions in `values`."""
+    if isinstance(result, Slot):
+        type_ = values[result.index].type
+        if isinstance(type_, Scalar):
+            return {"i": "an integer", "u": "an integer", "b": "a bool"}.get(np.dtype(type_.dtype).kind, type_.dtype)
+        return "an array" if isinstance(type_, Array) else "a list that grows"
+    if isinstance(result, Struct):
+        if result.kind == "object":
+            return f"an object of class {result.cls.__name__}"
+        return f"a {result.kind} of {len(result.keys)} item{'s' * (len(result.keys) != 1)}"
+    value = getattr(result, "value", None)
+    kind = type(value).__name__
+    return "None" if value is None else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def package_of(value: Any) -> str:

@@ -377,6 +377,9 @@ def _follows(outside: SymbolicBounds, wrong: list[Affine], trips: Affine) -> boo
 
 def spelled(func: Any) -> str:
     """A function in the user's spelling: `np.linalg.solve`, `math.comb`, `len`."""
+    part_of: str = getattr(func, "part_of", "")
+    if part_of:
+        return part_of
     name = getattr(func, "__name__", repr(func))
     if intrinsics.is_draw(func):
         return func.__qualname__

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from tapegen.errors import BadArgument, Span
 from tapegen.frontend.lower import Lowered
 from tapegen.frontend.source.parse import span_of_parameter
-from tapegen.frontend.values.pytree import Abstract, Leaf, Slot, StaticValue, Struct, leaves_of
+from tapegen.frontend.values.pytree import Abstract, Leaf, Slot, StaticValue, Struct, kind_of_result, leaves_of
 from tapegen.ir.nodes import Return, Var
 from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
 from tapegen.pipeline.options import Options
@@ -56,7 +56,11 @@ class Selection:
                 item = unicodedata.normalize("NFKC", item)  # names of arguments are normalized as by Python
             if isinstance(item, int):
                 if not -len(names) <= item < len(names):
-                    raise BadArgument(f"wrt={item}: the function has {len(names)} arguments.", "Count from 0.")
+                    raise BadArgument(
+                        f"wrt={item} is not the position of an argument of {self.owner.function.__name__}.",
+                        f"The arguments are {', '.join(names)}; positions count from 0.",
+                        self.lowered.function.origin,
+                    )
                 found.append(paths[names[item]])
             elif item in paths:
                 found.append(paths[item])
@@ -66,6 +70,7 @@ class Selection:
                 raise BadArgument(
                     f"wrt={item!r} is not an argument of {self.owner.function.__name__}.",
                     f"The arguments are {', '.join(names)}.",
+                    self.lowered.function.origin,
                 )
         return tuple(found)
 
@@ -139,10 +144,9 @@ class Selection:
                 )
             if not isinstance(objective, Slot) or not _is_number(last.values[objective.index].type):
                 self.variables()  # integers in, integers out: the argument is to blame
-                is_array = isinstance(objective, Slot) and isinstance(last.values[objective.index].type, Array)
                 raise BadArgument(
-                    f"{self.owner.function.__name__} does not return a float{' but an array' * is_array}, "
-                    "so it has no gradient.",
+                    f"{self.owner.function.__name__} does not return a float but "
+                    f"{kind_of_result(objective, last.values)}, so it has no gradient.",
                     "Return one number, or use vjp or jacobian.",
                     last.origin or self.lowered.function.origin,
                 )

@@ -27,6 +27,8 @@ from tapegen.rules.implicit import (
 )
 from tapegen.rules.registry import expands, inactive, pullback
 
+_SOLVE_IVP = "scipy.integrate.solve_ivp"
+
 
 def state_of(y0):
     """An initial state as a vector of floats."""
@@ -38,7 +40,7 @@ def state_of(y0):
 # ---- odeint ----------------------------------------------------------------------------------------------------------
 
 
-@primitive(lambda function, floats, others, y0, t, options: Array("float64", 2))
+@primitive(lambda function, floats, others, y0, t, options: Array("float64", 2), part_of="scipy.integrate.odeint")
 def trajectory(function, floats, others, y0, t, options):
     """The trajectory that `integrate.odeint` computes."""
     rtol, atol, tcrit, h0, hmax, hmin, mxstep = options
@@ -146,7 +148,7 @@ def odeint(
 _METHODS = {"RK23": integrate.RK23, "RK45": integrate.RK45, "DOP853": integrate.DOP853}
 
 
-@primitive(lambda function, floats, others, start, end, y0, method, options: Array("float64", 1))
+@primitive(lambda function, floats, others, start, end, y0, method, options: Array("float64", 1), part_of=_SOLVE_IVP)
 def accepted_times(function, floats, others, start, end, y0, method, options):
     """The times at which the accepted steps of `integrate.solve_ivp` begin and end."""
     rtol, atol, first_step, max_step = options
@@ -159,7 +161,7 @@ def accepted_times(function, floats, others, start, end, y0, method, options):
     ).t
 
 
-@primitive(lambda method: Array("float64", 2))
+@primitive(lambda method: Array("float64", 2), part_of=_SOLVE_IVP)
 def stage_weights(method):
     """The Butcher tableau: row s has the weights of slopes for stage s; the last row gives the next state."""
     weights = _METHODS[method].A
@@ -170,13 +172,13 @@ def stage_weights(method):
     return rows
 
 
-@primitive(lambda method: Array("float64", 1))
+@primitive(lambda method: Array("float64", 1), part_of=_SOLVE_IVP)
 def stage_times(method):
     """The time of each stage within a step, and the end of the step."""
     return np.append(_METHODS[method].C, 1.0)
 
 
-@primitive(lambda method: Array("float64", 2))
+@primitive(lambda method: Array("float64", 2), part_of=_SOLVE_IVP)
 def between(method):
     """The dense output polynomials of a step, as weights of slopes."""
     return _METHODS[method].P

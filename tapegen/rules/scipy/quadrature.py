@@ -83,7 +83,7 @@ def in_twos(lines, count):
 # ---- functions -------------------------------------------------------------------------------------------------------
 
 
-@primitive(lambda function, floats, others, low, high, options: TupleOf((FLOAT, FLOAT)))
+@primitive(lambda function, floats, others, low, high, options: TupleOf((FLOAT, FLOAT)), part_of="scipy.integrate.quad")
 def integral(function, floats, others, low, high, options):
     """The integral of a scalar function, and the error estimate of `integrate.quad`."""
     epsabs, epsrel, limit, points = options
@@ -167,7 +167,7 @@ def type_of_integral(function, floats, others, low, high, rank, options):
     return TupleOf((value, FLOAT))
 
 
-@primitive(type_of_integral)
+@primitive(type_of_integral, part_of="scipy.integrate.quad_vec")
 def array_integral(function, floats, others, low, high, rank, options):
     """The integral of an array of the given rank, and the error estimate of `integrate.quad_vec`."""
     epsabs, epsrel, limit, points = options
