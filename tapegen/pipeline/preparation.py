@@ -32,6 +32,7 @@ from tapegen.transform.autodiff.rule_application import rule_for
 from tapegen.transform.simplify.counted_loops import counted
 from tapegen.transform.simplify.cse import accumulations, share_loads, split_merges
 from tapegen.transform.simplify.licm import hoist
+from tapegen.transform.simplify.lists_to_arrays import lists_to_arrays
 
 
 def expand_formulas(derivation: Derivation) -> Derivation:
@@ -43,6 +44,12 @@ def expand_formulas(derivation: Derivation) -> Derivation:
 def count_loops(derivation: Derivation) -> Derivation:
     """Turn `while` loops that count into `for` loops."""
     derivation.program = counted(derivation.program)
+    return derivation
+
+
+def convert_lists(derivation: Derivation) -> Derivation:
+    """Turn lists of numbers whose length is known into arrays."""
+    derivation.program = lists_to_arrays(derivation.program, derivation.names)
     return derivation
 
 
@@ -97,6 +104,7 @@ def analyze_activity(derivation: Derivation) -> Derivation:
 PREPARATION: tuple[Pass[Derivation], ...] = (
     Pass("expand_formulas", expand_formulas, "composite functions as what has a rule for its derivative", False),
     Pass("count_loops", count_loops, "loops that count have a number of iterations"),
+    Pass("convert_lists", convert_lists, "lists of known length as arrays: one allocation, elements that may be live"),
     Pass("recognize_accumulations", recognize_accumulations, "adjoints of additions in place read nothing"),
     Pass("split_merged_values", split_merged_values, "a value has one name, whichever path it comes from", False),
     Pass("eliminate_common_loads", eliminate_common_loads, "an element that is read once is recorded once"),

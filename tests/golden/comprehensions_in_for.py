@@ -8,20 +8,18 @@ def in_for_value_and_grad(a, x, s_bar=1.0):
 
     outputs:                s  (seed: s_bar)
     differentiated inputs:  a, x
-    recorded:               t, t_1, items_n0
+    recorded:               t, t_1
     """
     # ---- forward sweep ---------------------------------------------------
     s = 0.0
     t_tape = np.empty(3)
     t_1_tape = np.empty(3)
-    items_n0_tape = np.empty(3, np.int64)
     for i in range(3):
-        items = []
+        items = np.empty(i + 1)
         for j in range(i + 1):
-            items.append(x * j + a[i])
+            items[j] = x * j + a[i]
         t = items[-1]
         t_tape[i] = t
-        items_n0_tape[i] = len(items)
         t_1 = items[0]
         t_1_tape[i] = t_1
         s += t * t_1
@@ -29,14 +27,14 @@ def in_for_value_and_grad(a, x, s_bar=1.0):
     x_bar = 0.0
     a_bar = np.zeros_like(a)
     for i in range(2, -1, -1):
-        t_1 = t_1_tape[i]
         # s += row[-1] * row[0]
-        items_bar = [0.0] * items_n0_tape[i]
+        items_bar = np.zeros(i + 1)
         items_bar[0] += t_tape[i] * s_bar
-        items_bar[-1] += t_1 * s_bar
+        items_bar[-1] += t_1_tape[i] * s_bar
         # row = [x * j + a[i] for j in range(i + 1)]
         for j in range(i, -1, -1):
-            item_bar = items_bar.pop()
-            a_bar[i] += item_bar
-            x_bar += j * item_bar
+            total_bar = items_bar[j]
+            items_bar[j] = 0.0
+            a_bar[i] += total_bar
+            x_bar += j * total_bar
     return s, a_bar, x_bar

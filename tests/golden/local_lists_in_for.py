@@ -8,42 +8,33 @@ def in_for_value_and_grad(a, x, s_bar=1.0):
 
     outputs:                s  (seed: s_bar)
     differentiated inputs:  a, x
-    recorded:               t, h
+    recorded:               nothing
     """
     # ---- forward sweep ---------------------------------------------------
-    history = [x]
-    t_tape = np.empty(4)
-    h_tape = np.empty(64)
-    top = 0
+    history = np.empty(5)
+    history[0] = x
     for i in range(4):
-        t = history[-1]
-        t_tape[i] = t
-        history.append(t * a[i % 3] + history[0])
+        history[i + 1] = history[i] * a[i % 3] + history[0]
     s = 0.0
-    for k in range(len(history)):
+    for k in range(history.shape[0]):
         h = history[k]
-        top += 1
-        if top > h_tape.shape[0]:
-            h_tape = np.concatenate((h_tape, np.empty_like(h_tape)))
-        h_tape[top - 1] = h
         s += h * h
     # ---- backward sweep --------------------------------------------------
-    history_bar = [0.0] * len(history)
+    history_bar = np.zeros_like(history)
     # for h in history:
-    for k in range(len(history) - 1, -1, -1):
-        h = h_tape[top - 1]
-        top -= 1
+    for k in range(history.shape[0] - 1, -1, -1):
+        h = history[k]
         # s += h * h
         history_bar[k] += 2.0 * h * s_bar
     # s = 0.0
     a_bar = np.zeros_like(a)
     for i in range(3, -1, -1):
-        t = t_tape[i]
-        a_at = a[i % 3]
         # history.append(history[-1] * a[i % 3] + history[0])
-        item_bar = history_bar.pop()
-        history_bar[0] += item_bar
-        a_bar[i % 3] += t * item_bar
-        history_bar[-1] += a_at * item_bar
-    x_bar = history_bar[0]
-    return s, a_bar, x_bar
+        total_bar = history_bar[i + 1]
+        history_bar[i + 1] = 0.0
+        history_bar[0] += total_bar
+        a_bar[i % 3] += history[i] * total_bar
+        history_bar[i] += a[i % 3] * total_bar
+    # for i in range(4):
+    x_bar_1 = history_bar[0]
+    return s, a_bar, x_bar_1

@@ -3,29 +3,28 @@
 import numpy as np
 
 
-def in_for_pullback(a, h_tape, history, t_tape, top, s_bar):
+def in_for_pullback(a, history, s_bar):
     """Cotangents of the inputs of in_for.
 
     outputs:                s  (seed: s_bar)
     differentiated inputs:  a, x
-    recorded:               t, h
+    recorded:               nothing
     """
-    history_bar = [0.0] * len(history)
+    history_bar = np.zeros_like(history)
     # for h in history:
-    for k in range(len(history) - 1, -1, -1):
-        h = h_tape[top - 1]
-        top -= 1
+    for k in range(history.shape[0] - 1, -1, -1):
+        h = history[k]
         # s += h * h
         history_bar[k] += 2.0 * h * s_bar
     # s = 0.0
     a_bar = np.zeros_like(a)
     for i in range(3, -1, -1):
-        t = t_tape[i]
-        a_at = a[i % 3]
         # history.append(history[-1] * a[i % 3] + history[0])
-        item_bar = history_bar.pop()
-        history_bar[0] += item_bar
-        a_bar[i % 3] += t * item_bar
-        history_bar[-1] += a_at * item_bar
-    x_bar = history_bar[0]
-    return a_bar, x_bar
+        total_bar = history_bar[i + 1]
+        history_bar[i + 1] = 0.0
+        history_bar[0] += total_bar
+        a_bar[i % 3] += history[i] * total_bar
+        history_bar[i] += a[i % 3] * total_bar
+    # for i in range(4):
+    x_bar_1 = history_bar[0]
+    return a_bar, x_bar_1

@@ -8,22 +8,14 @@ def in_for_record(a, x):
 
     outputs:                s  (seed: s_bar)
     differentiated inputs:  a, x
-    recorded:               t, h
+    recorded:               nothing
     """
-    history = [x]
-    t_tape = np.empty(4)
-    h_tape = np.empty(64)
-    top = 0
+    history = np.empty(5)
+    history[0] = x
     for i in range(4):
-        t = history[-1]
-        t_tape[i] = t
-        history.append(t * a[i % 3] + history[0])
+        history[i + 1] = history[i] * a[i % 3] + history[0]
     s = 0.0
-    for k in range(len(history)):
+    for k in range(history.shape[0]):
         h = history[k]
-        top += 1
-        if top > h_tape.shape[0]:
-            h_tape = np.concatenate((h_tape, np.empty_like(h_tape)))
-        h_tape[top - 1] = h
         s += h * h
-    return s, a.copy(), h_tape, history, t_tape, top
+    return s, a.copy(), history

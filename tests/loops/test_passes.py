@@ -58,8 +58,16 @@ def counting(x: Any) -> Any:
     return total
 
 
+def filling(x: Any) -> Any:
+    powers = [x[0]]
+    for k in range(x.shape[0]):
+        powers.append(powers[k] * x[k])
+    return powers[-1]
+
+
 FIRES: dict[str, Any] = {
     "count_loops": counting,
+    "convert_lists": filling,
     "recognize_accumulations": accumulating,
     "eliminate_common_loads": "lorenz96",
     "hoist_invariants": invariant,

@@ -459,7 +459,12 @@ class SymbolicBounds:
             droppable = hard is None and form.constant >= 0 and len(terms) > 1
             if droppable and self._prove(form.without(atom), depth - 1):
                 return True
-        return False
+        return hard is not None and any(
+            self._prove(form.plus(self.form(arg) - Affine.atom(atom), coefficient), depth - 1)
+            for atom, coefficient in terms
+            if coefficient > 0 and type(atom) is Call and atom.func is builtins.max and all(map(is_int, atom.args))
+            for arg in atom.args
+        )
 
     def _about(self, atom: Expr) -> Iterable[Affine]:
         """Inequalities that contain an atom."""

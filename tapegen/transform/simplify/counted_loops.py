@@ -82,7 +82,7 @@ def _counted(loop: While, before: list[Stmt], function: Function) -> tuple[int, 
             return None
     by = by if step is operator.add else -by
     beyond = (_UPWARDS if by > 0 else _DOWNWARDS).get(test)
-    if beyond is None or by == 0 or not is_int(counter) or not _is_size(bound) or _leaves(loop.body):
+    if beyond is None or by == 0 or not is_int(counter) or not is_size(bound) or leaves_early(loop.body):
         return None
     assigned = [var for stmt in traversal.statements(loop.body) for var in stmt.targets]
     if assigned.count(counter) != 1 or not traversal.free_vars(bound).isdisjoint(assigned):
@@ -93,7 +93,7 @@ def _counted(loop: While, before: list[Stmt], function: Function) -> tuple[int, 
             break
     else:
         return None
-    if not isinstance(first, Assign) or len(first.targets) != 1 or not _is_size(first.value):
+    if not isinstance(first, Assign) or len(first.targets) != 1 or not is_size(first.value):
         return None
     later = traversal.assigned_in(*before[place + 1 :])
     if not traversal.free_vars(first.value).isdisjoint(later | {counter}):
@@ -104,22 +104,22 @@ def _counted(loop: While, before: list[Stmt], function: Function) -> tuple[int, 
     return place, For(counter, first.value, stop, Const(by), loop.body[:-1], loop.origin)
 
 
-def _is_size(expr: Expr) -> bool:
+def is_size(expr: Expr) -> bool:
     """Whether this is made of integers and sizes by arithmetic."""
     if isinstance(expr, Call):
         whole = expr.func in (intrinsics.dim, np.size)
-        return is_int(expr) and expr.func in _SIZES and (whole or all(map(_is_size, expr.args)))
+        return is_int(expr) and expr.func in _SIZES and (whole or all(map(is_size, expr.args)))
     return isinstance(expr, (Var, Const)) and is_int(expr)
 
 
-def _leaves(block: Block) -> bool:
+def leaves_early(block: Block) -> bool:
     """Whether an iteration may end early."""
     if any(isinstance(stmt, Return) for stmt in traversal.statements(block)):
         return True
     for stmt in block:
         if isinstance(stmt, (Break, Continue)):
             return True
-        if not isinstance(stmt, (For, While)) and any(map(_leaves, stmt.blocks)):
+        if not isinstance(stmt, (For, While)) and any(map(leaves_early, stmt.blocks)):
             return True
     return False
 
