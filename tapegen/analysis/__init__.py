@@ -2,6 +2,7 @@
 
 * `scopes` - the block that owns a value, and loop-carried values
 * `activity` - which values carry a derivative
+* `liveness` - which variables are read later
 * `memory_access` - the memory that single statements read and write
 * `side_effects` - mod/ref analysis
 * `alias_conflicts` - stores that another live name may see

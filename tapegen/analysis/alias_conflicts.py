@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from tapegen.analysis.liveness import Liveness
 from tapegen.analysis.memory_access import Move, content_reads, is_place, moves, puts, sources, written
 from tapegen.errors import AliasError, Span
 from tapegen.ir import intrinsics, traversal
@@ -83,13 +84,9 @@ def conflicts_of(function: Function, *, of_routines: bool = False) -> tuple[Conf
     walk.block(function.body, {})
     if not walk.found:
         return ()
-    live = Liveness()
-    live.block(function.body, frozenset())
-    return tuple(
-        Conflict(stmt, stored, other)
-        for stmt, stored, other in walk.found
-        if other in live.after.get(stmt, frozenset())
-    )
+    live = Liveness(content_reads)
+    live.before(function.body)
+    return tuple(Conflict(stmt, stored, other) for stmt, stored, other in walk.found if other in live.after[stmt])
 
 
 def pairs_at(function: Function) -> dict[Stmt, Pairs]:
@@ -250,47 +247,3 @@ def _join(states: Iterable[Pairs]) -> Pairs:
         for pair, known in state.items():
             result[pair] = known and result.get(pair, True)
     return result
-
-
-@dataclass(slots=True)
-class Liveness:
-    """Live variables after each statement; `at_return` are those that the caller looks at."""
-
-    at_return: frozenset[Var] = frozenset()
-    after: dict[Stmt, frozenset[Var]] = field(default_factory=dict)
-    at_break: list[frozenset[Var]] = field(default_factory=list)
-    at_continue: list[frozenset[Var]] = field(default_factory=list)
-
-    def block(self, block: Block, live: frozenset[Var]) -> frozenset[Var]:
-        """The variables live before a block, from those live after it."""
-        for stmt in reversed(block):
-            self.after[stmt] = self.after.get(stmt, frozenset()) | live
-            match stmt:
-                case Assign(targets):
-                    live = live - frozenset(targets)
-                case If(_, body, orelse):
-                    live = self.block(body, live) | self.block(orelse, live)
-                case For() | While():
-                    live = self._loop(stmt.body, live)
-                case Break():
-                    live = self.at_break[-1]
-                case Continue():
-                    live = self.at_continue[-1]
-                case Raise():
-                    live = frozenset()
-                case Return():
-                    live = self.at_return
-            live = live | frozenset(content_reads(stmt))
-        return live
-
-    def _loop(self, body: Block, live: frozenset[Var]) -> frozenset[Var]:
-        start = live
-        while True:
-            self.at_break.append(live)
-            self.at_continue.append(start)
-            before = start | self.block(body, start)
-            self.at_break.pop()
-            self.at_continue.pop()
-            if before == start:
-                return start
-            start = before

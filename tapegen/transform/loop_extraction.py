@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.analysis.liveness import Liveness
 from tapegen.analysis.side_effects import Effects, effects_of
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.names import NameSupply
@@ -21,7 +22,6 @@ from tapegen.ir.nodes import (
     Effect,
     For,
     Function,
-    If,
     Pop,
     Push,
     Return,
@@ -54,8 +54,8 @@ class _Extraction:
     def __init__(self, function: Function, build: Build) -> None:
         self.function, self.build = function, build
         self.effects: Effects = effects_of(function)
-        self.live = _Liveness()
-        self.live.before(function.body, frozenset())
+        self.live = Liveness()
+        self.live.before(function.body)
         params = [var.name for var in function.params]
         everything = (stmt for stmt in traversal.statements(function.body))
         self.names = NameSupply([function.name, *params, *(var.name for stmt in everything for var in stmt.targets)])
@@ -81,7 +81,7 @@ class _Extraction:
 
     def _call(self, loop: For | While) -> Stmt | None:
         results = sorted(traversal.assigns(loop) & self.live.after[loop], key=lambda var: var.name)
-        params = sorted(_Liveness().before((loop,), frozenset(results)), key=lambda var: var.name)
+        params = sorted(Liveness().before((loop,), frozenset(results)), key=lambda var: var.name)
         if not all(isinstance(var.type, Array | Scalar) and var in self.defined for var in params):
             return None
         first = {var: Var(self.names.fresh(f"{var.name}_0"), var.type) for var in results}
@@ -117,30 +117,6 @@ class _Extraction:
             if self.effects.may_alias(a, b)
         )
         return tuple(pairs)
-
-
-class _Liveness:
-    """Which variables are read later; `after` has those after each loop."""
-
-    def __init__(self) -> None:
-        self.after: dict[Stmt, frozenset[Var]] = {}
-
-    def before(self, block: Block, after: frozenset[Var]) -> frozenset[Var]:
-        """The variables whose values at the start of a block are read in it or, where `after` has them, later."""
-        live = after
-        for stmt in reversed(block):
-            read = frozenset[Var]().union(*map(traversal.free_vars, stmt.headers))
-            if isinstance(stmt, For | While):
-                self.after[stmt] = live
-                again = live | read  # of one more iteration
-                for _ in range(2):
-                    again |= self.before(stmt.body, again) - set(stmt.targets)
-                live = again
-            elif isinstance(stmt, If):
-                live = read | self.before(stmt.body, live) | self.before(stmt.orelse, live)
-            else:
-                live = (live - set(stmt.targets)) | read
-        return live
 
 
 def _is_over_elements(loop: For | While) -> bool:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.analysis.alias_conflicts import Liveness
-from tapegen.analysis.memory_access import is_one_of, is_place, puts, sources, written
+from tapegen.analysis.liveness import Liveness
+from tapegen.analysis.memory_access import content_reads, is_one_of, is_place, puts, sources, written
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, Load, Slice, Stmt, Tuple, Var
 from tapegen.ir.types import Array
@@ -105,8 +105,8 @@ class Reshapes:
     @cached_property
     def _live(self) -> Liveness:
         # the caller sees the final contents of its arrays
-        live = Liveness(at_return=frozenset(filter(is_place, self.function.params)))
-        live.block(self.function.body, frozenset())
+        live = Liveness(content_reads, at_return=frozenset(filter(is_place, self.function.params)))
+        live.before(self.function.body)
         return live
 
     @cached_property

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.analysis.liveness import Liveness
 from tapegen.analysis.memory_access import expressions, is_place, operands, written
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.affine import Affine, is_int, linear
@@ -39,8 +40,8 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import Array, ListOf, Scalar, is_floating
 from tapegen.loops.analysis.dependence import alias_sets
 from tapegen.loops.analysis.flow_facts import FlowFacts
-from tapegen.loops.analysis.liveness import Surroundings, exposed_reads, is_only_name, read_after
 from tapegen.loops.analysis.rounding_sensitive import deciding
+from tapegen.loops.analysis.surroundings import Surroundings, is_only_name, read_after
 from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
 from tapegen.loops.parallel.disjoint import Iterations, Place
 from tapegen.loops.parallel.scratch import own_array
@@ -174,7 +175,7 @@ class _Iterations:
 
     def _sums(self) -> tuple[Var, ...]:
         """The scalars to which iterations add; others live in one iteration only."""
-        lasting = (exposed_reads(self.loop.body) | self.later) & self.assigned
+        lasting = (Liveness().before(self.loop.body) | self.later) & self.assigned
         found = []
         for var in sorted(lasting, key=lambda var: var.name):
             if not self._is_sum(var):

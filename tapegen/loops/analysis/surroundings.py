@@ -1,55 +1,29 @@
-"""Liveness of variables around a loop: what it reads from before, and what is read after it."""
+"""What surrounds a loop: what is read after it, and whether other variables share the memory of an array."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tapegen.analysis.liveness import Liveness
 from tapegen.analysis.memory_access import is_place, sources
 from tapegen.ir import traversal
-from tapegen.ir.nodes import Assign, Block, Call, Effect, For, If, Stmt, Var, While
-from tapegen.loops.analysis.block_queries import escapes
+from tapegen.ir.nodes import Assign, Block, Call, Effect, For, Stmt, Var, While
 
 Surroundings = Sequence[tuple[Block, Block, For | While | None]]
 """For each block around a statement, the innermost first: what comes before it, what follows, whose body it is."""
 
 
-def exposed_reads(block: Block) -> set[Var]:
-    """Variables that a block may read before it has assigned them."""
-    found: set[Var] = set()
-    _expose(block, set(), found)
-    return found
-
-
-def read_after(around: Surroundings) -> set[Var]:
+def read_after(around: Surroundings) -> frozenset[Var]:
     """Variables that may be read after a statement before they are assigned again."""
-    found: set[Var] = set()
-    known: set[Var] = set()
-    for _, rest, loop in around:
-        known = _expose(rest, known, found)
+    liveness = Liveness()
+    live: frozenset[Var] = frozenset()
+    for _, rest, loop in reversed(around):
         if loop is not None:
-            _expose_header(loop, known, found)
-            _expose(loop.body, set(known), found)
-    return found
-
-
-def _expose(block: Block, known: set[Var], found: set[Var]) -> set[Var]:
-    """Add the exposed reads of a block, and return what is assigned at its end."""
-    for stmt in block:
-        _expose_header(stmt, known, found)
-        if isinstance(stmt, (For, While)):
-            _expose(stmt.body, known | set(stmt.targets), found)
-        elif isinstance(stmt, If):
-            sides = (stmt.body, stmt.orelse)
-            ends = [_expose(side, set(known), found) for side in sides]
-            reached = [end for end, side in zip(ends, sides, strict=True) if not escapes(side)]
-            known = set.intersection(*reached) if reached else known
-        else:
-            known = known | set(stmt.targets)
-    return known
-
-
-def _expose_header(stmt: Stmt, known: set[Var], found: set[Var]) -> None:
-    found.update(*(traversal.free_vars(header) - known for header in stmt.headers))
+            start = liveness.before((loop,), live)
+            liveness.exits.append((live, start))
+            live = start
+        live = liveness.before(rest, live)
+    return live
 
 
 def is_only_name(array: Var, around: Surroundings) -> bool:
