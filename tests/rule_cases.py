@@ -607,6 +607,14 @@ SPECIAL_POINTS = [
     (special.rgamma, (-1.0,), (-1.0,)),
     (special.rgamma, (-2.0,), (2.0,)),
     (special.rgamma, (-3.0,), (-6.0,)),
+    (special.poch, (-2.0, 1.0), (1.0, NAN)),
+    (special.poch, (-2.0, 4.0), (2.0, 0.0)),
+    (special.poch, (0.0, 1.0), (1.0, 0.0)),
+    (special.poch, (0.0, 0.0), (0.0, NAN)),
+    (special.binom, (3.0, 4.0), (0.25, -0.25)),
+    (special.binom, (3.0, 5.0), (-1.0 / 20.0, 1.0 / 20.0)),
+    (special.binom, (3.0, -1.0), (0.0, 0.25)),
+    (special.binom, (4.0, -2.0), (0.0, -1.0 / 30.0)),
     (special.boxcox, (1.0, 0.0), (1.0, 0.0)),
 ]
 

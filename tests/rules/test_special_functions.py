@@ -173,6 +173,39 @@ def test_every_function_to_second_order() -> None:
     tg.check_grads(every_function(), X, order=2, modes=("forward", "reverse"), backend="python", rtol=1e-5)
 
 
+@pytest.mark.parametrize("point", [(-2.0, 3.0), (-2.0, 4.0), (0.0, 3.0), (-3.0, 0.5)])
+def test_second_derivatives_of_poch_at_poles(point: tuple[float, float]) -> None:
+    """Along z, where `poch` is a polynomial or crosses zero."""
+
+    def along(z: float, m: float) -> Any:
+        return special.poch(z, m)
+
+    tg.check_grads(along, *point, wrt=0, modes=("forward", "reverse"), order=2, backend="python")
+
+
+@pytest.mark.parametrize("point", [(5.0, 6.0), (3.0, 5.0), (5.0, -1.0), (4.5, 6.5), (4.5, -3.0)])
+def test_second_derivatives_of_binom_at_poles(point: tuple[float, float]) -> None:
+    def choices(n: float, k: float) -> Any:
+        return special.binom(n, k)
+
+    tg.check_grads(choices, *point, wrt=(0, 1), modes=("forward", "reverse"), order=2, backend="python")
+
+
+def outside(n: np.ndarray, k: np.ndarray) -> Any:
+    return np.sum(special.comb(n, k) * n) + np.sum(special.factorial(n - 3.0) * k)
+
+
+@both
+def test_counts_are_zero_outside_their_domain(backend: str) -> None:
+    n, k = np.array([4.5, 4.5, -2.5, 4.5]), np.array([2.5, 5.2, 2.0, -1.2])
+    value, gradients = tg.value_and_grad(outside, wrt=(0, 1), backend=backend)(n, k)
+    assert value == pytest.approx(outside(n, k), rel=1e-14)
+    step = 1e-6 * np.eye(4)
+    by_n = [(outside(n + h, k) - outside(n - h, k)) / 2e-6 for h in step]
+    by_k = [(outside(n, k + h) - outside(n, k - h)) / 2e-6 for h in step]
+    np.testing.assert_allclose(gradients, [by_n, by_k], rtol=1e-6)
+
+
 def exact_comb(x: float) -> float:
     return special.comb(x, 2, exact=True)
 

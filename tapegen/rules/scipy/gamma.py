@@ -45,14 +45,27 @@ def gammaln(x):
     return special.digamma(x)
 
 
+def is_pole(x):
+    """Whether gamma has a pole: 0, -1, ...  There its reciprocal is zero, and `gamma(1 - x) * sin(pi * x) / pi`."""
+    return (x <= 0.0) & (x == np.floor(x))
+
+
+def cosine_and_sine(x):
+    """`cos(pi * x)` and `sin(pi * x) / pi`, exact at integers."""
+    rest = math.pi * (x - np.floor(x))
+    sign = np.cos(math.pi * np.floor(x))
+    return sign * np.cos(rest), sign * np.sin(rest) / math.pi
+
+
 @partials(special.rgamma, domain=[(0.3, 4.0)], nonfinite=True)
 def rgamma(x, *, out):
-    """At a pole of gamma the function is zero, and crosses it with a slope of a factorial, which changes."""
-    pole = (x <= 0.0) & (x == np.floor(x))
-    n = np.where(pole, -np.floor(x), 0.0)
+    pole = is_pole(x)
     off = np.where(pole, 1.0, x)
-    bend = 1.0 - 2.0 * special.digamma(n + 1.0) * (x + n)
-    return np.where(pole, np.cos(math.pi * n) * special.gamma(n + 1.0) * bend, -out * special.digamma(off))
+    mirror = np.where(pole, 1.0 - x, 1.0)
+    cosine, sine = cosine_and_sine(x)
+    return np.where(
+        pole, special.gamma(mirror) * (cosine - special.digamma(mirror) * sine), -out * special.digamma(off)
+    )
 
 
 @partials(special.digamma, domain=[(0.3, 4.0)], nonfinite=True)
@@ -81,7 +94,7 @@ def multigammaln(a, d):
 @expands(special.factorial, shapes=[fixed(2.5)])
 def factorial(n, exact=False):
     require(not exact, "factorial(exact=True) is for integers.", "Leave exact out.")
-    return special.gamma(n + 1.0)
+    return np.where(n >= 0, special.gamma(n + 1.0), 0.0)
 
 
 # ---- beta and binomial ---------------------------------------------------------------------------------------------
@@ -101,21 +114,39 @@ def betaln(a, b):
 
 @partials(special.poch, domain=[(0.3, 4.0), (0.3, 2.0)], nonfinite=True)
 def poch(z, m, *, out):
-    end = special.digamma(z + m)
-    return out * (end - special.digamma(z)), out * end
+    """`gamma(z + m) / gamma(z)`; where both have a pole it is a polynomial of z, and jumps as a function of m."""
+    start_pole, end_pole = is_pole(z), is_pole(z + m)
+    start, end = special.digamma(z), special.digamma(z + m)
+    mirror = np.where(start_pole, 1.0 - z, 1.0)
+    mirror_end = np.where(start_pole & end_pole, 1.0 - z - m, 1.0)
+    cosine, sine = cosine_and_sine(z)
+    at_zero = special.gamma(z + m) * special.gamma(mirror) * (cosine + (end - special.digamma(mirror)) * sine)
+    polynomial = out * (special.digamma(mirror_end) - special.digamma(mirror))
+    at_pole = np.where(end_pole, polynomial, at_zero)
+    jumps = start_pole & end_pole
+    return np.where(start_pole, at_pole, out * (end - start)), np.where(jumps, math.nan, out * end)
 
 
 @partials(special.binom, domain=[(3.0, 4.0), (0.3, 2.0)], nonfinite=True)
 def binom(n, k, *, out):
-    rest = special.digamma(n - k + 1.0)
-    return out * (special.digamma(n + 1.0) - rest), out * (rest - special.digamma(k + 1.0))
+    """`gamma(n + 1) / gamma(k + 1) / gamma(n - k + 1)`; it is zero where one of the divisors has a pole."""
+    above, below = is_pole(n - k + 1.0), is_pole(k + 1.0)
+    whole, rest, part = special.digamma(n + 1.0), special.digamma(n - k + 1.0), special.digamma(k + 1.0)
+    mirror = np.where(above, k - n, np.where(below, -k, 1.0))
+    factor, bend = special.beta(n + 1.0, mirror), special.digamma(mirror)
+    cosine, sine = cosine_and_sine(1.0 - mirror)  # of the argument with the pole
+    n_above = factor * ((whole - bend) * sine + cosine)
+    k_above = factor * ((bend - part) * sine - cosine)
+    k_below = factor * ((rest - bend) * sine + cosine)
+    by_n = np.where(above, n_above, out * (whole - rest))
+    return by_n, np.where(above, k_above, np.where(below, k_below, out * (rest - part)))
 
 
 @expands(special.comb, shapes=[fixed(4.5), fixed(2.3)])
 def comb(N, k, *, exact=False, repetition=False):
     require(not exact, "comb(exact=True) is for integers.", "Leave exact out.")
     require(not repetition, "comb(repetition=True) has no rule.", "Write comb(N + k - 1, k).")
-    return special.binom(N, k)
+    return np.where((k >= 0) & (k <= N), special.binom(N, k), 0.0)
 
 
 # ---- incomplete gamma and beta: with respect to the bound ------------------------------------------------------------
