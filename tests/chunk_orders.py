@@ -26,10 +26,10 @@ class Conflict(AssertionError):
 
 @dataclass
 class Journal:
-    """The addresses of the elements that one chunk reads and writes."""
+    """The addresses of the elements, and the items of lists, that one chunk reads and writes."""
 
-    reads: set[int] = field(default_factory=set)
-    writes: set[int] = field(default_factory=set)
+    reads: set[Any] = field(default_factory=set)
+    writes: set[Any] = field(default_factory=set)
 
 
 class Noted(np.ndarray):
@@ -87,6 +87,29 @@ class Noted(np.ndarray):
         return Noted.of(self.view(np.ndarray).reshape(*shape, **kwargs), self.journal)  # type: ignore[arg-type]
 
 
+class NotedList(list[Any]):
+    """A list that notes accesses of its items."""
+
+    def __init__(self, items: list[Any], journal: Journal) -> None:
+        super().__init__(items)
+        self.items, self.journal = items, journal
+
+    def __getitem__(self, index: Any) -> Any:
+        self.journal.reads.add((id(self.items), index))
+        return self.items[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.journal.writes.add((id(self.items), index))
+        self.items[index] = value
+
+
+def noted(value: Any, journal: Journal) -> Any:
+    """An argument that notes accesses."""
+    if isinstance(value, list):
+        return NotedList(value, journal)
+    return Noted.of(value, journal) if isinstance(value, np.ndarray) else value
+
+
 def plain(value: Any) -> Any:
     """A value without the notes; all of its elements are read."""
     if isinstance(value, tuple | list):
@@ -100,7 +123,7 @@ def plain(value: Any) -> Any:
 
 def chunks_in_any_order(function: Callable[..., None], chunks: int, *args: Any) -> None:
     """What `intrinsics.run_chunks` does, checked."""
-    arrays = [arg for arg in args if isinstance(arg, np.ndarray) and arg.flags.writeable]
+    arrays = [arg for arg in args if isinstance(arg, list) or (isinstance(arg, np.ndarray) and arg.flags.writeable)]
     before = [array.copy() for array in arrays]
     given = random.Random(0)
     shuffled = list(range(chunks))
@@ -108,25 +131,28 @@ def chunks_in_any_order(function: Callable[..., None], chunks: int, *args: Any) 
     outcomes = []
     for order in (shuffled, range(chunks - 1, -1, -1), range(chunks)):
         for array, kept in zip(arrays, before, strict=True):
-            array[...] = kept
+            array[... if isinstance(array, np.ndarray) else slice(None)] = kept
         journals, errors = {}, {}
         for chunk in order:
             journal = journals[chunk] = Journal()
-            noted = [Noted.of(arg, journal) if isinstance(arg, np.ndarray) else arg for arg in args]
             try:
-                function(chunk, chunks, *noted)
+                with pytest.MonkeyPatch.context() as patched:
+                    patched.setattr(np, "empty", np.zeros)  # what nobody writes is the same in all orders
+                    function(chunk, chunks, *(noted(arg, journal) for arg in args))
             except Exception as error:
                 errors[chunk] = error
         _refuse_conflicts(function, journals)
         if errors:
             raise errors[min(errors)]
-        outcomes.append([array.tobytes() for array in arrays])
+        outcomes.append(
+            [item.tobytes() for array in arrays for item in (array if isinstance(array, list) else [array])]
+        )
     if not outcomes[0] == outcomes[1] == outcomes[2]:
         raise Conflict(f"{function.__name__}: the order of chunks matters")
 
 
 def _refuse_conflicts(function: Any, journals: dict[int, Journal]) -> None:
-    owner: dict[int, int] = {}
+    owner: dict[Any, int] = {}
     for chunk, journal in journals.items():
         for place in journal.writes:
             if owner.setdefault(place, chunk) != chunk:

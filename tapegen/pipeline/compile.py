@@ -44,8 +44,9 @@ from tapegen.transform.recording.assemble import (
     record_form,
     table,
 )
-from tapegen.transform.recording.checkpoints import checkpointed, loops_of, unread
+from tapegen.transform.recording.checkpoints import checkpointed, unread
 from tapegen.transform.recording.decisions import Cut
+from tapegen.transform.recording.loop_order import loops_of
 from tapegen.transform.recording.plan import record
 from tapegen.transform.recording.tape_layout import lay_out, without
 from tapegen.transform.recording.tape_sizes import Sizes
@@ -163,7 +164,7 @@ def plan_recording(derivation: Derivation, *, record_everything: bool) -> Deriva
     return derivation
 
 
-def lay_out_tapes(derivation: Derivation) -> Derivation:
+def lay_out_tapes(derivation: Derivation, *, parallel: bool) -> Derivation:
     """Lay out tapes as arrays, and resolve `primal_as` to the primal values that the backward sweep reads."""
     facts, names = derivation.facts, derivation.names
     loops = loops_of(derivation.program.body)
@@ -172,7 +173,7 @@ def lay_out_tapes(derivation: Derivation) -> Derivation:
         for position in derivation.checkpointed
     ]
     derivation.laid = lay_out(
-        derivation.recorded, derivation.sweeps, facts.scopes, facts.shapes, names, derivation.cuts
+        derivation.recorded, derivation.sweeps, facts.scopes, facts.shapes, names, derivation.cuts, parallel=parallel
     )
     derivation.forward = resolve_primal_as(derivation.laid.forward)
     derivation.backward = resolve_primal_as(derivation.laid.backward)
@@ -217,6 +218,7 @@ def clean_up_sweeps(derivation: Derivation) -> Derivation:
     wanted |= {param for param in lowered.params if isinstance(param.type, Array)}
     wanted |= ends
     made = {var for stmt in laid.create for var in stmt.targets}
+    used |= {tape.var for tape in laid.tapes if tape.store in used and tape.var in made}  # counters that are recorded
     create = tuple(stmt for stmt in laid.create if any(var in used for var in stmt.targets))
     forward = without(forward, made - used)
     forward = without(forward, _uncounted(forward, sweeps) - used)
@@ -281,7 +283,7 @@ REVERSE_PASSES: tuple[Pass[Derivation], ...] = (
     Pass("recognize_selections", recognize_selections, "argmin loops: the backward sweep visits one candidate", False),
     Pass("derive_sweeps", derive_sweeps, "reverse mode", False),
     Pass("plan_recording", plan_recording, "what is live, recomputed or recorded", False, ("record_everything",)),
-    Pass("lay_out_tapes", lay_out_tapes, "tapes as arrays", False),
+    Pass("lay_out_tapes", lay_out_tapes, "tapes as arrays", False, ("parallel",)),
     Pass("eliminate_common_subexpressions", eliminate_common_subexpressions, "the backward sweep computes values once"),
     Pass("checkpoint_loops", checkpoint_loops, "loops in segments: the tapes hold one of them", False),
     Pass("clean_up_sweeps", clean_up_sweeps, "dead code, copies and tapes; names that a person would choose", False),
@@ -298,6 +300,7 @@ def derive_reverse(
     differentiated_again: bool = False,
     record_everything: bool = False,
     cut: tuple[int, ...] = (),
+    parallel: bool = False,
     watch: Callable[[str, Derivation], None] | None = None,
 ) -> Stages:
     """Derive the joint and the split variant of the reverse derivative.
@@ -318,11 +321,13 @@ def derive_reverse(
         Switch the recording analysis off (tests: results must not change).
     cut : tuple of int
         The loops to checkpoint, by their positions among the loops of the prepared program.
+    parallel : bool
+        Whether the backward sweeps of iterations are to depend on no order, where that takes positions on tapes.
     watch : callable, optional
         Called with the derivation after each pass.
     """
     derivation = Derivation(in_one_sweep(lowered), wrt, active_results, user_names, differentiated_again, cut)
-    return run_passes(REVERSE_PASSES, derivation, watch, record_everything=record_everything).stages
+    return run_passes(REVERSE_PASSES, derivation, watch, record_everything=record_everything, parallel=parallel).stages
 
 
 # ---- forward mode ----------------------------------------------------------------------------------------------------

@@ -21,9 +21,9 @@ from tapegen.ir.printer import block_text, function_text
 from tapegen.transform.analyses import Facts, Places, facts_of
 from tapegen.transform.autodiff.reverse import Sweeps
 from tapegen.transform.autodiff.shadow_memory import ShadowArrays
-from tapegen.transform.recording.checkpoints import reversed_loops
-from tapegen.transform.recording.decisions import Cut, Decision, Recorded
-from tapegen.transform.recording.tape_layout import Laid, Tape
+from tapegen.transform.recording.decisions import Cut, Decision, Recorded, Tape
+from tapegen.transform.recording.loop_order import reversed_loops
+from tapegen.transform.recording.tape_layout import Laid
 from tapegen.transform.recording.tape_sizes import LoopTapes, Sizes, added
 
 

@@ -27,8 +27,7 @@ from tapegen.pipeline.stages import STAGES
 if TYPE_CHECKING:
     from tapegen.loops.parallel.outlining import Verdict
     from tapegen.pipeline.derivation import Stages
-    from tapegen.transform.recording.decisions import Decision
-    from tapegen.transform.recording.tape_layout import Tape
+    from tapegen.transform.recording.decisions import Decision, Tape
 
 _WAYS = {way: label for way, (label, *_) in LEGEND.items()} | {"live": "live"}
 _INTEGER = {operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.neg, max, min, abs}

@@ -17,6 +17,7 @@ import pytest
 from numba import njit, prange
 
 import tapegen as tg
+from tapegen.backend.numba import memory_limit
 from tapegen.backend.numba.threads import pool
 from tapegen.errors import BadArgument
 from tapegen.export.module import Wanted, module_text
@@ -63,6 +64,41 @@ def test_bits_do_not_depend_on_the_number_of_threads() -> None:
     np.testing.assert_allclose(w_bar, by_w, rtol=1e-12)
     assert "run_chunks" in terms.inspect(X, W).compiled
     assert "run_chunks" not in terms.with_options(parallel=False).inspect(X, W).compiled
+
+
+@tg.differentiable(wrt=("x", "w"), backend="numba", parallel=True)
+def halved(x: np.ndarray, w: np.ndarray) -> float:
+    s = 0.0
+    for i in prange(len(x)):
+        u, v = x[i], np.zeros(2)
+        while u > 0.01:
+            v = 0.5 * v + u * w[:2]
+            u = u * w[i % 7] * 0.9
+        s += u * w[3] + v[0] * v[1]
+    return s
+
+
+def test_each_chunk_has_tapes_of_its_own() -> None:
+    reference = halved.with_options(parallel=False)
+    for size in (100, 3_000, SIZE):
+        found = []
+        for count in (1, 2, 3, 4):
+            tg.config.threads = count
+            found.append(bits(halved.value_and_grad(X[:size], W)))
+        assert all(each == found[0] for each in found)
+        serial, (by_x, by_w) = reference.value_and_grad(X[:size], W)
+        value, (x_bar, w_bar) = halved.value_and_grad(X[:size], W)
+        np.testing.assert_allclose(value, serial, rtol=1e-12)
+        np.testing.assert_array_equal(x_bar, by_x)
+        np.testing.assert_allclose(w_bar, by_w, rtol=1e-11)
+
+
+def test_the_budget_holds_for_the_tapes_of_all_chunks() -> None:
+    tg.config.threads = 2
+    recorded = halved.with_options(memory="1GB")
+    want = bits(recorded.value_and_grad(X, W))
+    assert 10**6 < memory_limit._cells[1] < 10**7  # the chunks have counted together
+    assert bits(halved.with_options(memory="500kB").value_and_grad(X, W))[1] == want[1]  # with checkpoints
 
 
 def test_threads_take_part() -> None:

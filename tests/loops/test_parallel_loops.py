@@ -16,6 +16,7 @@ from numba import prange
 import tapegen as tg
 from tapegen.loops.parallel.outlining import Verdict
 from tapegen.loops.pipeline import lower_to_loops
+from tests.checkpointed import compare
 from tests.chunk_orders import Conflict, checked_chunks, chunks_in_any_order
 from tests.nests_reader import read
 from tests.program_files import Program, collect
@@ -26,11 +27,11 @@ X, Y, M = R.normal(size=6), R.normal(size=6), R.normal(size=(6, 4))
 PLACES = np.array([0, 2, 2, 5, 1, 0])
 
 
-def verdicts(text: str, *args: Any) -> list[Verdict]:
+def verdicts(text: str, *args: Any, boundscheck: bool = True) -> list[Verdict]:
     """What becomes of the loops of a program."""
     found: list[Verdict] = []
     with checked_chunks():
-        lower_to_loops(read(text, args), verdicts=found)
+        lower_to_loops(read(text, args), verdicts=found, boundscheck=boundscheck)
     return found
 
 
@@ -161,26 +162,6 @@ def f(x, y, p):
     assert any("elements of 't'" in found.reason for found in verdicts(text, X, Y, PLACES))
 
 
-def test_iterations_that_record_on_a_growing_tape() -> None:
-    def searched(x: np.ndarray, y: np.ndarray) -> float:
-        s = 0.0
-        for i in prange(len(x)):
-            u, step = y[i], 1.0
-            while abs(step) > 1e-3:
-                step = (u * u - abs(x[i])) / (2.0 * u + 3.0)
-                u = u - step
-            s += u
-        return s
-
-    loops = tg.differentiable(searched, wrt=(0, 1), parallel=True).inspect(X, X).report.loops
-    reasons = {loop.reason for loop in loops if "prange" in loop.line}
-    assert reasons == {"its iterations record as many values as they happen to take"}
-    with checked_chunks() as ran:  # nothing is recorded for the value alone
-        value = tg.differentiable(searched, parallel=True, cache=False)(np.abs(X), np.abs(X))
-    assert ran == [6]
-    np.testing.assert_allclose(value, searched(np.abs(X), np.abs(X)), rtol=1e-13)
-
-
 def test_the_report_says_which_loops_run_in_parallel() -> None:
     function = tg.differentiable(stencil, parallel=True)
     report = function.inspect(X, 3).report
@@ -203,6 +184,132 @@ def test_the_executor_detects_conflicts() -> None:
     for function in (next_one, same_one):
         with pytest.raises(Conflict):
             chunks_in_any_order(function, 4, np.zeros(4))
+
+
+# ---- tapes that grow ----------------------------------------------------------------------------------------------
+
+
+def searched(x: np.ndarray, y: np.ndarray) -> float:
+    s = 0.0
+    for i in prange(len(x)):
+        u, step = y[i], 1.0
+        while abs(step) > 1e-3:
+            step = (u * u - abs(x[i])) / (2.0 * u + 3.0)
+            u = u - step
+        s += u
+    return s
+
+
+def stopped(x: np.ndarray, y: np.ndarray) -> float:
+    s = 1.0
+    for i in prange(len(x)):
+        v, u = np.zeros(2), x[i]
+        for k in range(4):
+            v = v * 0.5 + u
+            u = u * np.exp(0.3 * y[k])
+            if u > 0.5:
+                u = u - v[0] * v[1]
+                break
+        s -= u * y[i]
+    return s
+
+
+def states(x: np.ndarray, y: np.ndarray) -> float:
+    total = 0.0
+    for i in prange(len(x)):
+        v = y * x[i]
+        while np.sum(v * v) > 0.1:
+            v = np.sin(v) * 0.8
+        total += v[1]
+    return total
+
+
+def steps(x: np.ndarray, y: np.ndarray) -> float:
+    u = x.copy()
+    for _ in range(3):
+        for i in prange(len(u)):
+            a = u[i]
+            while abs(a) > 0.3:
+                a = 0.5 * a * np.cos(a * y[i])
+            u[i] = u[i] * 0.5 + a
+    return np.sum(u * u)
+
+
+def planes(x: np.ndarray, y: np.ndarray) -> float:
+    s = 0.0
+    for i in prange(len(x)):
+        for j in range(3):
+            a = x[i] + y[j]
+            while abs(a) > 0.3:
+                a = 0.5 * a * np.cos(a)
+            s += a * a * y[i]
+    return s
+
+
+def inner_points(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    z = np.zeros(len(x))
+    for i in prange(2, len(x)):
+        a = x[i]
+        while a * a > 0.2:
+            a = 0.7 * a * np.cos(a)
+        z[i] = a * y[i]
+    return np.sum(z)
+
+
+RECORDING = [searched, stopped, states, steps, planes, inner_points]
+
+
+@pytest.mark.parametrize("function", RECORDING, ids=lambda function: function.__name__)
+def test_iterations_that_record_on_tapes_that_grow(function: Any) -> None:
+    given = np.abs(X) if function is searched else X
+    expected = tg.value_and_grad(function, (0, 1), backend="python")(given, np.abs(Y))
+    with checked_chunks() as ran:
+        found = tg.value_and_grad(function, (0, 1), parallel=True, cache=False)(given, np.abs(Y))
+    assert sum(chunks > 1 for chunks in ran) >= 2  # in both sweeps
+    assert_same(found[0], expected[0], "value", 1e-13)
+    assert_same(found[1], expected[1], "gradient", 1e-12)
+    loops = tg.differentiable(function, wrt=(0, 1), parallel=True).inspect(given, Y).report.loops
+    assert {loop.reason for loop in loops if "prange" in loop.line} == {""}
+
+
+@pytest.mark.parametrize("function", [searched, steps], ids=lambda function: function.__name__)
+def test_checkpoints_of_loops_whose_iterations_record_where_they_end(function: Any) -> None:
+    differentiable = tg.differentiable(function, wrt=(0, 1), parallel=True, backend="python")
+    found = compare(differentiable, (np.abs(X), np.abs(Y)), {}, function.__name__)
+    assert found.checked >= 2
+    assert found.wrong == []
+
+
+EXTENDED = """
+def f(x, y, p):
+    t = np.empty(2)
+    n = 0
+    for i in range(6):
+        n = n + {step}
+        if n > t.shape[0]:
+            t = ops.grown(t)
+        t[n - 1] = {value}
+        y[{place}] = x[i]*y[i] + {read}
+    return y, t
+"""
+PLAIN = {"step": "1", "value": "x[i]*y[i]", "place": "i", "read": "1.0"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"step": "2"},
+        {"read": "t[0]"},
+        {"read": "n"},
+        {"value": "t[0]*y[i]"},
+        {"place": "n - 1"},
+    ],
+    ids=str,
+)
+def test_only_tapes_on_which_values_are_put_are_divided(change: dict[str, str]) -> None:
+    (found,) = verdicts(EXTENDED.format(**(PLAIN | change)), X, Y, PLACES, boundscheck=False)
+    assert (found.reason == "") == (not change)
 
 
 # ---- programs of users -----------------------------------------------------------------------------------------------

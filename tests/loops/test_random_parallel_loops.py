@@ -61,7 +61,7 @@ class Body:
     def statement(self) -> list[str]:
         """One statement, with the lines inside."""
         kinds = [self._number, self._sum, self._element, self._scattered, self._row, self._temporary, self._branch]
-        kinds += [self._inner, self._view, self._dependent]
+        kinds += [self._inner, self._view, self._dependent, self._repeated]
         return self.random.choice(kinds)()
 
     def _number(self) -> list[str]:
@@ -94,6 +94,12 @@ class Body:
 
     def _inner(self) -> list[str]:
         return ["r = 0.0", "for k in range(3):", f"    r += m[i, k] * {self.value(1)}", "y[i] += r * r"]
+
+    def _repeated(self) -> list[str]:
+        """As many times as the values decide: a tape that grows."""
+        test = f"abs(q) > {self.random.choice(['0.1', '0.6'])}"
+        step = f"q = 0.5 * np.sin(q) + 0.1 * q * {self.random.choice(['x[i]', 'np.cos(q)', 'r'])}"
+        return [f"q, r = {self.value(1)}, w[i]", f"while {test}:", f"    {step}", "    r = r * 0.5", "s += q * r"]
 
     def _view(self) -> list[str]:
         return ["v = c[i]", f"v[{self.random.randrange(3)}] += {self.value()}"]

@@ -230,6 +230,7 @@ class NewArrays(FunctionPass):
         """Whether there are any."""
         found = has_tapes = False
         for block in state.func_ir.blocks.values():
+            has_tapes |= any(True for _ in block.find_exprs(op="build_list"))  # it may be one of arrays
             for call in list(block.find_exprs(op="call")):
                 if call.kws or call.vararg is not None:
                     continue

@@ -26,7 +26,6 @@ Body = Callable[[Any, IRBuilder, Any, Sequence[Value]], Value]
 def _new_list(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -> Value:
     made = ListInstance.allocate(context, builder, sig.return_type, args[0])
     made.size = args[0]
-    memory_limit.begin_tapes(builder)
     return made.value
 
 

@@ -37,15 +37,16 @@ TOO_MUCH = "this would take more than half of the free memory"
 LIST_FULL = "cannot resize list"
 """The same, where compiled code stores arrays in a list."""
 
-ROOM, BEGIN = "tapegen_room", "tapegen_begin"
-"""Functions that compiled code calls: whether there is memory, and that new tapes begin."""
+ROOM, BEGIN, DIVIDE = "tapegen_room", "tapegen_begin", "tapegen_divide"
+"""Functions that compiled code calls: whether there is memory, that new tapes begin, and that they are those of chunks
+(1) or no longer (-1)."""
 
 _LASTS = 0.5  # seconds for which a measurement is valid
 _UNKNOWN = 2**62
 
-_cells = (ctypes.c_int64 * 4)(_UNKNOWN, 0, _UNKNOWN, 0)
+_cells = (ctypes.c_int64 * 5)(_UNKNOWN, 0, _UNKNOWN, 0, 0)
 """The number of bytes that an array may take, the bytes of the tapes of a call so far, and the limit of these; when
-compiled code last looked for an interrupt."""
+compiled code last looked for an interrupt; how many calls run chunks with tapes of their own."""
 
 POLL = "tapegen_interrupted"
 """The function that compiled code calls at checkpoints: whether Ctrl-C was pressed."""
@@ -168,7 +169,7 @@ def limit_of(budget: int | float | None) -> int:
 
 @functools.cache
 def provide() -> None:
-    """Register the two functions in LLVM, so that compiled code finds them by their names."""
+    """Register the functions in LLVM, so that compiled code finds them by their names."""
     measure(monotonic())
     module = ir.Module("tapegen_memory")
     module.triple = llvm.get_process_triple()
@@ -178,7 +179,16 @@ def provide() -> None:
     begins = ir.Function(module, ir.FunctionType(ir.VoidType(), []), f"{BEGIN}_here")
     builder = ir.IRBuilder(begins.append_basic_block())
     one = ir.Constant(flag, 1)
-    builder.store(ir.Constant(number, 0), builder.gep(cells, [one], source_etype=number))
+    divided = builder.gep(cells, [ir.Constant(flag, 4)], source_etype=number)
+    is_whole = builder.icmp_signed("==", builder.load(divided, typ=number), ir.Constant(number, 0))
+    with builder.if_then(is_whole):
+        builder.store(ir.Constant(number, 0), builder.gep(cells, [one], source_etype=number))
+    builder.ret_void()
+
+    divides = ir.Function(module, ir.FunctionType(ir.VoidType(), [number]), f"{DIVIDE}_here")
+    builder = ir.IRBuilder(divides.append_basic_block())
+    divided = builder.gep(cells, [ir.Constant(flag, 4)], source_etype=number)
+    builder.atomic_rmw("add", divided, divides.args[0], "seq_cst")
     builder.ret_void()
 
     room = ir.Function(module, ir.FunctionType(flag, [number, flag]), f"{ROOM}_here")
@@ -193,15 +203,14 @@ def provide() -> None:
     half = builder.ashr(size, ir.Constant(number, 1))  # the tape that is doubled is freed
     kept = builder.mul(half, factor)
     fits = builder.icmp_signed("<=", builder.add(held, size), limit)
-    before = builder.load(place, typ=number)
-    builder.store(builder.add(before, builder.select(fits, kept, ir.Constant(number, 0))), place)
+    builder.atomic_rmw("add", place, builder.select(fits, kept, ir.Constant(number, 0)), "monotonic")
     builder.ret(builder.zext(fits, flag))
 
     _define_poll(module, cells)
     parsed = llvm.parse_assembly(str(module))
     engine = llvm.create_mcjit_compiler(parsed, llvm.Target.from_default_triple().create_target_machine())
     engine.finalize_object()
-    for name in (BEGIN, ROOM, POLL):
+    for name in (BEGIN, ROOM, DIVIDE, POLL):
         llvm.add_symbol(name, engine.get_function_address(f"{name}_here"))
     _engines.append(engine)
 
@@ -244,6 +253,13 @@ def begin_tapes(builder: ir.IRBuilder) -> None:
     """Emit the call that reports that tapes begin."""
     known = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), []), BEGIN)
     builder.call(known, [])
+
+
+def divide_tapes(builder: ir.IRBuilder, change: int) -> None:
+    """Emit the call that reports that the tapes that begin are those of chunks (1), or no longer (-1)."""
+    number = ir.IntType(64)
+    known = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [number]), DIVIDE)
+    builder.call(known, [number(change)])
 
 
 def has_room(builder: ir.IRBuilder, size: ir.Value, *, is_tape: bool) -> ir.Value:

@@ -45,6 +45,7 @@ from tapegen.loops.analysis.surroundings import Surroundings, is_only_name, read
 from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
 from tapegen.loops.parallel.disjoint import Iterations, Place
 from tapegen.loops.parallel.scratch import own_array
+from tapegen.loops.parallel.tapes import Stack, stacks_of
 
 
 @dataclass(frozen=True)
@@ -59,11 +60,14 @@ class Shared:
         Arrays that they add to, anywhere.
     scratch : tuple of (Var, callable)
         Arrays from before the loop of which each chunk has its own, and how it makes that: see `scratch.own_array`.
+    stacks : tuple of Stack
+        Tapes that they extend.
     """
 
     sums: tuple[Var, ...] = ()
     totals: tuple[Var, ...] = ()
     scratch: tuple[tuple[Var, Any], ...] = ()
+    stacks: tuple[Stack, ...] = ()
 
 
 class Dependent(Exception):
@@ -117,6 +121,7 @@ class _Iterations:
         self.assigned = traversal.assigned_in(*loop.body)
         self.later = read_after(around)
         self.integers = _definitions(self.inside)
+        self.stacks = stacks_of(loop)
         self.views: dict[Var, tuple[Var, tuple[Any, ...]]] = {}  # parts of arrays from before: the array, the index
         self.accesses: dict[Var, list[_Access]] = {}  # of arrays from before the loop
 
@@ -147,7 +152,7 @@ class _Iterations:
                 scratch.append((array, make))
             else:
                 raise Dependent(f"an iteration may access elements of '{array.name}' that another one writes")
-        return Shared(sums, tuple(totals), tuple(scratch))
+        return Shared(sums, tuple(totals), tuple(scratch), self.stacks)
 
     # ---- statements ----
 
@@ -176,6 +181,7 @@ class _Iterations:
     def _sums(self) -> tuple[Var, ...]:
         """The scalars to which iterations add; others live in one iteration only."""
         lasting = (Liveness().before(self.loop.body) | self.later) & self.assigned
+        lasting = lasting.difference(*(stack.variables for stack in self.stacks))
         found = []
         for var in sorted(lasting, key=lambda var: var.name):
             if not self._is_sum(var):

@@ -43,9 +43,7 @@ After::
 
 from __future__ import annotations
 
-import functools
 import operator
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -71,7 +69,6 @@ from tapegen.ir.nodes import (
     Routine,
     Stmt,
     Store,
-    Tuple,
     Var,
     While,
 )
@@ -80,8 +77,9 @@ from tapegen.loops.analysis.block_queries import names_in
 from tapegen.loops.analysis.dependence import alias_sets
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.rounding_sensitive import deciding
-from tapegen.loops.legalize.scalar_ops import numpy_name
+from tapegen.loops.parallel.chunk_arrays import extent, extents_of, new_array, range_of_chunk, rank_of, size_of
 from tapegen.loops.parallel.iterations import Dependent, Shared, shared_by_iterations
+from tapegen.loops.parallel.tapes import ChunkTapes
 from tapegen.loops.parallel.work import trips_of, work_of_iteration, work_of_loop
 
 LEAST = 20_000
@@ -225,6 +223,7 @@ class _Call:
         self.origin = loop.origin
         self.chunk, self.chunks = (Var(self.names.fresh(name), INT) for name in ("chunk", "chunks"))
         self.parts = {var: self._parts_of(var) for var in (*shared.sums, *shared.totals)}
+        self.tapes = [ChunkTapes(stack, loop, self.chunk, self.chunks, self.names) for stack in shared.stacks]
 
     def _parts_of(self, var: Var) -> Var:
         type_ = var.type
@@ -238,11 +237,15 @@ class _Call:
         routine, free = self._routine()
         several: list[Stmt] = []
         for var in (*sums, *totals):
-            sizes = (self.chunks, *_sizes(var))
-            made = _new(np.zeros if var in totals else np.empty, sizes, self.parts[var].type)
+            sizes = (self.chunks, *extents_of(var))
+            made = new_array(np.zeros if var in totals else np.empty, sizes, self.parts[var].type)
             several.append(Assign((self.parts[var],), made, origin))
+        for tapes in self.tapes:
+            several += tapes.before()
         several.append(Effect(Call(routine, (self.chunks, *free), (), STATIC), origin))
         several += map(self._added, (*sums, *totals))
+        for tapes in self.tapes:
+            several += tapes.after()
         is_long = Call(operator.gt, (self.chunks, Const(1)), (), BOOL)
         return [
             Assign((self.chunks,), self._count(), origin),
@@ -254,7 +257,7 @@ class _Call:
         least: Expr = Const(LEAST)
         bounds: list[Expr] = [Const(intrinsics.MOST_CHUNKS), trips_of(self.loop)]
         for var in self.shared.totals:
-            size = _size(var)
+            size = size_of(var)
             least = plus(least, times(Const(8), size))
             bounds.append(Call(operator.floordiv, (Const(_LARGEST), plus(size, 1)), (), INT))
         bounds.append(Call(operator.floordiv, (work_of_loop(self.loop), least), (), INT))
@@ -263,7 +266,7 @@ class _Call:
     def _added(self, var: Var) -> Stmt:
         """Add up what the chunks have added."""
         k = Var(self.names.fresh("k"), INT)
-        counters = [Var(self.names.fresh(name), INT) for name in "jlmnpq"[: _rank(var)]]
+        counters = [Var(self.names.fresh(name), INT) for name in "jlmnpq"[: rank_of(var)]]
         type_ = var.type
         assert isinstance(type_, Array | Scalar)
         element = Scalar(type_.dtype, False) if isinstance(type_, Array) else type_
@@ -271,7 +274,7 @@ class _Call:
         body: Block = (Assign((var,), Call(operator.add, (var, part), (), type_), self.origin),)
         if isinstance(type_, Array):
             body = (Store(var, tuple(counters), part, True, self.origin),)
-        for counter, size in reversed(list(zip(counters, _sizes(var), strict=True))):
+        for counter, size in reversed(list(zip(counters, extents_of(var), strict=True))):
             body = (For(counter, Const(0), size, Const(1), body, self.origin),)
         return For(k, Const(0), self.chunks, Const(1), body, self.origin)
 
@@ -279,20 +282,21 @@ class _Call:
 
     def _routine(self) -> tuple[Routine, list[Var]]:
         """The function of a chunk, and the arguments that it gets."""
-        loop, step = self.loop, self.loop.step
+        loop = self.loop
         trips = Var(self.names.fresh("trips"), INT)
-        first, last = (
-            Call(operator.floordiv, (times(number, trips), self.chunks), (), INT)
-            for number in (self.chunk, plus(self.chunk, 1))
-        )
-        start, stop = (plus(loop.start, times(step, each)) for each in (first, last))
+        start, stop = range_of_chunk(loop, self.chunk, self.chunks, trips)
         body = traversal.map_block(loop.body, self._with_parts)
         inner: list[Stmt] = [Assign((trips,), trips_of(loop), self.origin)]
         inner += [Assign((var,), _zero(var), self.origin) for var in self.shared.sums]
         new = {var: Var(self.names.fresh(var.name), var.type) for var, _ in self.shared.scratch}
         for var, make in self.shared.scratch:
-            inner.append(Assign((new[var],), _new(make, _sizes(var), var.type), self.origin))
-        inner.append(For(loop.target, start, stop, step, _renamed(body, new), self.origin))
+            inner.append(Assign((new[var],), new_array(make, extents_of(var), var.type), self.origin))
+        for tapes in self.tapes:
+            inner += tapes.first()
+            new |= tapes.own
+        inner.append(For(loop.target, start, stop, loop.step, _renamed(body, new), self.origin))
+        for tapes in self.tapes:
+            inner += tapes.last()
         inner += [Store(self.parts[var], (self.chunk,), var, False, self.origin) for var in self.shared.sums]
         assigned = traversal.assigned_in(*inner)
         occurring = dict.fromkeys(var for stmt in inner for var in traversal.occurring(stmt))
@@ -317,7 +321,7 @@ class _Call:
         def sizes(node: Any) -> Any:
             match node:
                 case Call(intrinsics.dim, (Var() as array, Const(int() as axis))) if array in totals:
-                    return _dim(self.parts[array], axis + 1)
+                    return extent(self.parts[array], axis + 1)
             return node
 
         stmt = traversal.map_headers(stmt, lambda header: traversal.map_expr(header, sizes))
@@ -332,32 +336,8 @@ def _renamed(block: Block, new: dict[Var, Var]) -> Block:
     return traversal.rename_block(block, new) if new else block
 
 
-def _new(make: Any, sizes: Sequence[Expr], type_: Any) -> Call:
-    shape: Expr = sizes[0] if len(sizes) == 1 else Tuple(tuple(sizes))
-    if type_.dtype == "float64":
-        return Call(make, (shape,), (), type_)
-    return Call(make, (shape, Const(getattr(np, numpy_name(type_.dtype)))), (), type_)
-
-
 def _zero(var: Var) -> Expr:
     dtype = var.type.dtype  # type: ignore[union-attr]
     if dtype == "float64":
         return Const(0.0)
     return Const(0) if dtype == "int64" else Const(np.dtype(dtype).type(0))
-
-
-def _rank(var: Var) -> int:
-    return var.type.rank if isinstance(var.type, Array) else 0
-
-
-def _dim(array: Var, axis: int) -> Expr:
-    return Call(intrinsics.dim, (array, Const(axis)), (), INT)
-
-
-def _sizes(var: Var) -> tuple[Expr, ...]:
-    return tuple(_dim(var, axis) for axis in range(_rank(var)))
-
-
-def _size(array: Var) -> Expr:
-    one: Expr = Const(1)
-    return functools.reduce(times, _sizes(array), one)

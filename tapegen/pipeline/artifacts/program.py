@@ -213,7 +213,12 @@ class Program:
             from tapegen.pipeline import compile
 
             return compile.derive_reverse(
-                self.lowered.function, self.wrt_vars(), active, self.user_names, cut=self.checkpointed
+                self.lowered.function,
+                self.wrt_vars(),
+                active,
+                self.user_names,
+                cut=self.checkpointed,
+                parallel=self.options.parallel,
             )
 
         form: Form = "joint" if scalar else "record"

@@ -72,6 +72,7 @@ def stage_text(program: Program, stages: Stages, stage: str) -> str:
             stages.active_results,
             program.user_names,
             cut=program.checkpointed,
+            parallel=program.options.parallel,
             watch=watch,
         )
     return found[0]

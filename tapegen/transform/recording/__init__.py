@@ -4,8 +4,10 @@
 * `min_cut` - the cheapest choice between both, as a minimum cut
 * `induction` - integers that a loop counts, as functions of the iteration
 * `rematerialize` - how a value is available without a tape
-* `decisions` - the decisions as data
+* `decisions` - the decisions and the tapes as data
 * `dead_shapes` - shapes of arrays that are dead when they are read
+* `loop_order` - loops of both sweeps by their order
+* `tape_positions` - where iterations that may run in parallel end on tapes that grow
 * `plan` - the decision for each value, and the rewritten reads
 * `tape_layout` - tapes as arrays: from Push and Pop to stores and loads
 * `tape_sizes` - sizes of tapes and checkpoints as Python expressions of the arguments

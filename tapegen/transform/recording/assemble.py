@@ -24,7 +24,7 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import Array, Scalar
 from tapegen.transform.analyses import Facts
 from tapegen.transform.autodiff.reverse import Sweeps
-from tapegen.transform.recording.tape_layout import Tape
+from tapegen.transform.recording.decisions import Tape
 from tapegen.transform.simplify.cleanup import surely_assigned
 
 INTERVAL = 1000

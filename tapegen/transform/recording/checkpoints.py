@@ -52,6 +52,7 @@ from tapegen.transform.analyses import Facts
 from tapegen.transform.autodiff.reverse import Sweeps
 from tapegen.transform.messages import without_messages
 from tapegen.transform.recording.decisions import Cut
+from tapegen.transform.recording.loop_order import loops_of, reversed_loops
 from tapegen.transform.recording.tape_layout import without
 from tapegen.transform.recording.tape_sizes import Sizes
 from tapegen.transform.simplify.cleanup import reads_of
@@ -70,21 +71,6 @@ class Refused(TapegenError):
 
     def __init__(self, why: str) -> None:
         super().__init__(why, "Let it record.")
-
-
-def loops_of(block: Block) -> list[For | While]:
-    """The loops of a block, nested ones included, in order of the program."""
-    return [stmt for stmt in traversal.statements(block) if isinstance(stmt, (For, While))]
-
-
-def reversed_loops(sweeps: Sweeps) -> dict[Stmt, int]:
-    """The loops that the backward sweep reverses, with their positions among its loops."""
-    found: dict[Stmt, int] = {}
-    for position, stmt in enumerate(loops_of(sweeps.backward)):
-        scopes = sweeps.scopes_of.get(stmt)
-        if scopes is not None and scopes[0].header is not None:
-            found[scopes[0].header] = position
-    return found
 
 
 @dataclass(slots=True)

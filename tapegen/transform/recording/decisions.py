@@ -1,4 +1,4 @@
-"""Recording decisions: for each value that the backward sweep reads, how it becomes available there."""
+"""Recording decisions: for each value that the backward sweep reads, how it becomes available there, and tapes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tapegen.analysis.scopes import Scope
-from tapegen.ir.nodes import Block, For, Var, While
+from tapegen.ir.nodes import Block, Expr, For, Var, While
 
 Way = Literal["live", "induction", "recompute", "record"]
 Key = tuple[Var, Scope]
@@ -57,3 +57,37 @@ class Cut:
     first: Var
     create: Block = ()
     state: tuple[Var, ...] = ()
+
+
+@dataclass(slots=True)
+class Tape:
+    """The storage of the values of one recorded Var.
+
+    Attributes
+    ----------
+    var : Var
+        The recorded value.
+    store : Var
+        The array (or, for arrays whose shape changes, the list) that holds its values.
+    index : tuple of Expr or None
+        Position of the current value; None for a list.
+    shape : tuple of Expr
+        Extents on creation.
+    counter : Var or None
+        The counter of a growing tape.
+    exact : bool
+        Whether the tape never grows.
+    scope : Scope
+        The scope whose value it holds.
+    cut : Cut or None
+        The checkpointed loop of whose segment it holds the values.
+    """
+
+    var: Var
+    store: Var
+    index: tuple[Expr, ...] | None
+    shape: tuple[Expr, ...]
+    counter: Var | None
+    exact: bool
+    scope: Scope
+    cut: Cut | None = None

@@ -40,44 +40,11 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar
 from tapegen.transform.autodiff.reverse import Sweeps
 from tapegen.transform.recording import dead_shapes
-from tapegen.transform.recording.decisions import Cut, Decision, Recorded
+from tapegen.transform.recording.decisions import Cut, Decision, Recorded, Tape
+from tapegen.transform.recording.tape_positions import may_be_independent, with_positions
 from tapegen.transform.simplify.dead_code import is_pure
 
 START_SIZE = 64
-
-
-@dataclass(slots=True)
-class Tape:
-    """The storage of the values of one recorded Var.
-
-    Attributes
-    ----------
-    var : Var
-        The recorded value.
-    store : Var
-        The array (or, for arrays whose shape changes, the list) that holds its values.
-    index : tuple of Expr or None
-        Position of the current value; None for a list.
-    shape : tuple of Expr
-        Extents on creation.
-    counter : Var or None
-        The counter of a growing tape.
-    exact : bool
-        Whether the tape never grows.
-    scope : Scope
-        The scope whose value it holds.
-    cut : Cut or None
-        The checkpointed loop of whose segment it holds the values.
-    """
-
-    var: Var
-    store: Var
-    index: tuple[Expr, ...] | None
-    shape: tuple[Expr, ...]
-    counter: Var | None
-    exact: bool
-    scope: Scope
-    cut: Cut | None = None
 
 
 @dataclass(slots=True)
@@ -97,9 +64,14 @@ def lay_out(
     shapes: Shapes,
     names: NameSupply,
     cuts: Sequence[Cut] = (),
+    *,
+    parallel: bool = False,
 ) -> Laid:
-    """Give each tape an array and turn Push and Pop into stores and loads; in loops that are cut, for a segment."""
-    return _Layout(recorded, sweeps, scopes, shapes, names, cuts).run()
+    """Give each tape an array and turn Push and Pop into stores and loads; in loops that are cut, for a segment.
+
+    Under `parallel`, iterations that may be independent record where they end on tapes that grow (`tape_positions`).
+    """
+    return _Layout(recorded, sweeps, scopes, shapes, names, cuts, parallel=parallel).run()
 
 
 def without(block: Block, unread: Set[Var]) -> Block:
@@ -140,8 +112,11 @@ class _Layout:
         shapes: Shapes,
         names: NameSupply,
         cuts: Sequence[Cut],
+        *,
+        parallel: bool,
     ) -> None:
         self.recorded, self.sweeps, self.scopes, self.shapes, self.names = recorded, sweeps, scopes, shapes, names
+        self.parallel = parallel
         self.cuts: dict[Stmt | None, Cut] = {cut.loop: cut for cut in cuts}
         self.cut_of: dict[Var, Cut] = {}  # counters and stores of segments
         self.counters: dict[int, Var] = {}  # scope -> counter of its growing tapes
@@ -152,6 +127,7 @@ class _Layout:
         for decision in self.recorded.decisions:
             if decision.way == "record":
                 self.tapes[decision.tape] = self._tape(decision)
+        positions = self._positions() if self.parallel else {}
         created: list[Assign] = []
         for tape in self.tapes.values():
             if tape.cut is not None:
@@ -170,6 +146,8 @@ class _Layout:
             cut.create = tuple(stmt for stmt in created if self.cut_of.get(stmt.targets[0]) is cut)
         forward = self._forward(self.recorded.forward)
         backward = self._backward(self.recorded.backward)
+        if positions:
+            forward, backward = with_positions(forward, backward, positions, self.scopes.root.block, self.sweeps)
         return Laid(create, forward, backward, list(self.tapes.values()))
 
     def _tape(self, decision: Decision) -> Tape:
@@ -207,6 +185,30 @@ class _Layout:
         if not tape.exact:
             self.counted.setdefault(id(scope), []).append(tape)
         return tape
+
+    def _positions(self) -> dict[Stmt, list[Tape]]:
+        """For loops whose iterations may be independent, the tapes of where these end on tapes that grow."""
+        found: dict[Stmt, list[Tape]] = {}
+        for grows in [tapes[0] for tapes in self.counted.values()]:
+            loops = [around for around in grows.scope.chain if around.is_loop][::-1]
+            if grows.cut is not None:
+                loops = loops[next(k for k, around in enumerate(loops) if around.header is grows.cut.loop) :]
+            assert grows.counter is not None
+            extents: list[Expr] = []
+            for depth, around in enumerate(loops):
+                count = self._count(around)
+                if count is None:
+                    break
+                extents.append(count)
+                if not may_be_independent(around) or around.header in self.sweeps.trips:
+                    continue
+                store = Var(self.names.fresh(tape_name(grows.counter.name)), Array(INT.dtype, depth + 1, "C"))
+                index = tuple(self._position(outer) for outer in loops[: depth + 1])
+                made = Tape(grows.counter, store, index, tuple(extents), None, True, around, grows.cut)
+                self.tapes[store.name] = made
+                assert around.header is not None
+                found.setdefault(around.header, []).append(made)
+        return found
 
     def _count(self, scope: Scope) -> Expr | None:
         """The trip count of a loop, or an upper bound of it, as known before the outermost loop starts."""

@@ -18,7 +18,7 @@ from tapegen.analysis.shape_inference import Shapes
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Call, Const, Expr, For, Function, Stmt, Var, While
 from tapegen.ir.types import Array, ListOf, RandomGenerator, Scalar
-from tapegen.transform.recording.tape_layout import Tape
+from tapegen.transform.recording.decisions import Tape
 
 AROUND = 192
 """Approximate overhead in bytes of an array in a list."""

@@ -19,6 +19,7 @@ from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
+from tapegen.backend.numba import memory_limit
 from tapegen.backend.numba.threads import pool
 from tapegen.ir import intrinsics
 
@@ -89,11 +90,16 @@ def _lower(context: Any, builder: ir.IRBuilder, typed: Any, args: Sequence[Any])
     )
     context_of_run = builder.bitcast(place, _POINTER)
     is_one = builder.icmp_signed("==", count, _NUMBER(1))
+    has_tapes = any(isinstance(kind, types.List) for kind in kinds)
+    if has_tapes:
+        memory_limit.divide_tapes(builder, 1)
     with builder.if_else(is_one) as (alone, together):
         with alone:
             builder.call(run, [context_of_run, _NUMBER(0)])
         with together:
             builder.call(known, [builder.bitcast(run, _POINTER), context_of_run, count])
+    if has_tapes:
+        memory_limit.divide_tapes(builder, -1)
     first = builder.load(field(builder, place, _FAILED))
     with cgutils.if_unlikely(builder, builder.icmp_signed("<", first, count)):
         code = builder.load(field(builder, place, _CODES, first))
