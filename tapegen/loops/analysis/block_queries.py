@@ -5,7 +5,6 @@ from __future__ import annotations
 from tapegen.ir import traversal
 from tapegen.ir.names import BACKWARD
 from tapegen.ir.nodes import (
-    Assign,
     Block,
     Break,
     Comment,
@@ -15,7 +14,6 @@ from tapegen.ir.nodes import (
     If,
     Raise,
     Return,
-    Stmt,
     Var,
     While,
 )
@@ -88,29 +86,3 @@ def leaves(block: Block) -> bool:
         if isinstance(stmt, If) and (leaves(stmt.body) or leaves(stmt.orelse)):
             return True
     return False
-
-
-def without_unused(block: Block, optional: set[Var]) -> Block:
-    """Drop assignments of optional variables that nothing reads."""
-    while True:
-        gone = optional.difference(*map(traversal.reads, block))
-        shorter = _without(block, gone) if gone else block
-        if shorter is block:
-            return block
-        block = shorter
-
-
-def _without(block: Block, gone: set[Var]) -> Block:
-    out: list[Stmt] = []
-    changed = False
-    for stmt in block:
-        if isinstance(stmt, Assign) and len(stmt.targets) == 1 and stmt.targets[0] in gone:
-            changed = True
-            continue
-        inner = stmt.blocks
-        if inner and not gone.isdisjoint(traversal.assigns(stmt)):
-            new = tuple(_without(part, gone) for part in inner)
-            if any(a is not b for a, b in zip(new, inner, strict=True)):
-                stmt, changed = traversal.with_blocks(stmt, new), True
-        out.append(stmt)
-    return tuple(out) if changed else block

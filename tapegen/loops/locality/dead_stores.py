@@ -29,20 +29,17 @@ import math
 import operator
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Set
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tapegen.ir import builders, intrinsics, traversal
+from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import (
     Assign,
     Block,
     Call,
-    Comment,
     Const,
     Function,
-    If,
     Load,
     Slice,
     Stmt,
@@ -52,6 +49,7 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.types import Array, Scalar, is_floating
+from tapegen.transform.simplify.dead_code import acts, with_remaining
 
 _NEW = (np.empty, np.zeros)
 _SIZES: frozenset[Any] = frozenset({intrinsics.dim, np.size})
@@ -135,13 +133,10 @@ class _Unread:
             inner = stmt.blocks
             if inner:
                 kept = tuple(map(self.rest, inner))
-                idle = not isinstance(stmt, While) and not any(map(_acts, kept))
+                idle = not isinstance(stmt, While) and not any(map(acts, kept))
                 if idle and all(map(_is_silent, stmt.headers)):
                     continue
-                if isinstance(stmt, If) and not _acts(kept[0]) and _acts(kept[1]):
-                    stmt = replace(stmt, test=builders.not_(stmt.test), body=kept[1], orelse=())
-                else:
-                    stmt = traversal.with_blocks(stmt, kept)
+                stmt = with_remaining(stmt, kept)
             out.append(stmt)
         return tuple(out)
 
@@ -178,7 +173,3 @@ def _is_quiet(call: Call) -> bool:
     module = getattr(call.func, "__module__", None)
     known = call.func in _SILENT or isinstance(call.func, np.ufunc) or module == operator.add.__module__
     return known or (module == math.__name__ and is_floating(call.type))
-
-
-def _acts(block: Block) -> bool:
-    return any(not isinstance(stmt, Comment) for stmt in block)

@@ -59,7 +59,7 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.types import BOOL, INT, Array, Scalar
-from tapegen.loops.analysis.block_queries import escapes, leaves, without_unused
+from tapegen.loops.analysis.block_queries import escapes, leaves
 from tapegen.loops.analysis.dependence import alias_sets
 from tapegen.loops.analysis.symbolic_bounds import Extents, SymbolicBounds, dim
 from tapegen.loops.analysis.view_layouts import Reshapes
@@ -84,6 +84,7 @@ from tapegen.loops.scalarize.expressions import number as element
 from tapegen.loops.scalarize.loop_nests import allocate, fill, stored
 from tapegen.loops.scalarize.reductions import REDUCTIONS, number_into
 from tapegen.loops.scalarize.views import RESHAPES, atomic_index, is_place, native_view, reshaped
+from tapegen.transform.simplify.dead_code import drop_unread
 
 
 def scalarize(function: Function, *, boundscheck: bool = True, messages: bool = False) -> Function:
@@ -128,7 +129,7 @@ class Scalarizer(StructuredBuilder):
             assert self.trials != "none"
             trials: Trials = "fresh" if self.trials == "remembered" else "none"
             return Scalarizer(self.function, self.boundscheck, trials, self.messages).run()
-        body = without_unused(tuple(self.out), self.optional)
+        body = drop_unread(tuple(self.out), self.optional)
         for var, refusal in self.unsupported_views.items():
             if any(var in traversal.reads(stmt) for stmt in body):
                 raise refusal

@@ -33,8 +33,9 @@ from tapegen.ir import intrinsics, traversal
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Expr, Function, Load, Stmt, Store, Var
 from tapegen.ir.types import Array, TupleOf
-from tapegen.loops.analysis.block_queries import names_in, without_unused
+from tapegen.loops.analysis.block_queries import names_in
 from tapegen.loops.analysis.dependence import alias_sets
+from tapegen.transform.simplify.dead_code import drop_unread
 
 _MOST = 4
 """Products in one pass; the sums of more would not fit into registers."""
@@ -48,7 +49,7 @@ def fuse_dot_products(function: Function) -> Function:
         return function
     joining = _Joining(function)
     body = joining.block(function.body)
-    return traversal.with_body(function, without_unused(body, joining.written_out))
+    return traversal.with_body(function, drop_unread(body, joining.written_out))
 
 
 @dataclass(slots=True, eq=False)

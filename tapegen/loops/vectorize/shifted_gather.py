@@ -20,13 +20,14 @@ import numpy as np
 from tapegen.ir import builders, intrinsics, traversal
 from tapegen.ir.affine import folded, is_int, linear, minus, plus
 from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import Assign, Call, Comment, Const, Expr, For, If, Load, Stmt, Store, Var
+from tapegen.ir.nodes import Assign, Call, Const, Expr, For, If, Load, Stmt, Store, Var
 from tapegen.ir.types import BOOL, INT
 from tapegen.loops.analysis.dependence import Access, LoopNest, in_loops, same_iteration
 from tapegen.loops.analysis.independence import stride
 from tapegen.loops.analysis.iteration_order import Conflicts, IterationOrderPass
 from tapegen.loops.analysis.trip_counts import largest_trip_count
 from tapegen.loops.vectorize.loop_reversal import reversed_loop
+from tapegen.transform.simplify.dead_code import acts, drop_unread
 
 _SHORT = 16  # iterations that are too few for loops of their own
 _WIDEST = 6  # the maximal distance of the elements that an iteration adds to
@@ -147,8 +148,10 @@ def _gathered(
     short = replace(loop, body=tuple(each.of(counter, counter) for found in groups for each in found))
     enough = Call(operator.ge, (size, Const(max(_width(each) for each in groups))), (), BOOL)
     leaving = {each.store for found in groups for each in found}
-    left = _without_dead([stmt for stmt in nest.body if stmt not in leaving], lasting)
-    return [If(enough, tuple(long), (short,), loop.origin)], left
+    rest = tuple([stmt for stmt in nest.body if stmt not in leaving])
+    scalars = {var for stmt in rest if isinstance(stmt, Assign) for var in stmt.targets}
+    left = drop_unread(rest, scalars, lasting)
+    return [If(enough, tuple(long), (short,), loop.origin)], left if acts(left) else ()
 
 
 def _axis(nest: LoopNest, store: Store) -> int | None:
@@ -271,13 +274,3 @@ def _at(store: Store, counter: Var, iteration: Expr) -> Store:
 
 def _folded(part: Any) -> Any:
     return folded(part) if isinstance(part, Call) else part
-
-
-def _without_dead(body: list[Stmt], lasting: Set[Var]) -> tuple[Stmt, ...]:
-    """The body without scalars that nothing reads; empty where only comments are left."""
-    while True:
-        read = set(lasting).union(*map(traversal.reads, body))
-        kept = [stmt for stmt in body if not isinstance(stmt, Assign) or not read.isdisjoint(stmt.targets)]
-        if len(kept) == len(body):
-            return tuple(body) if any(not isinstance(stmt, Comment) for stmt in body) else ()
-        body = kept

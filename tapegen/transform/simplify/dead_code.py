@@ -78,18 +78,45 @@ def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: Alia
         if inner:
             new = tuple(_keep_live(part, read, live_roots, aliases, keep) for part in inner)
             silent = not keep or primal_origin(stmt) is None or not _may_raise(stmt)
-            if not any(map(_acts, new)) and not isinstance(stmt, While) and silent:
+            if not any(map(acts, new)) and not isinstance(stmt, While) and silent:
                 continue
-            if isinstance(stmt, If) and not _acts(new[0]) and _acts(new[1]):
-                stmt = replace(stmt, test=builders.not_(stmt.test), body=new[1], orelse=())
-            else:
-                stmt = traversal.with_blocks(stmt, new)
+            stmt = with_remaining(stmt, new)
         out.append(stmt)
     return block if traversal.same(out, block) else tuple(out)
 
 
-def _acts(block: Block) -> bool:
+def with_remaining(stmt: Stmt, blocks: tuple[Block, ...]) -> Stmt:
+    """A compound statement with what remains of its blocks; the test of an empty branch is negated."""
+    if isinstance(stmt, If) and not acts(blocks[0]) and acts(blocks[1]):
+        return replace(stmt, test=builders.not_(stmt.test), body=blocks[1], orelse=())
+    return traversal.with_blocks(stmt, blocks)
+
+
+def acts(block: Block) -> bool:
+    """Whether a block has more than comments."""
     return any(type(stmt) is not Comment for stmt in block)
+
+
+def drop_unread(block: Block, optional: set[Var], live_out: Set[Var] = _NONE) -> Block:
+    """Drop assignments of optional variables that nothing reads, neither in the block nor behind it."""
+    while gone := optional.difference(live_out, *map(traversal.reads, block)):
+        shorter = _without(block, gone)
+        if shorter is block:
+            break
+        block = shorter
+    return block
+
+
+def _without(block: Block, gone: set[Var]) -> Block:
+    out: list[Stmt] = []
+    for stmt in block:
+        if isinstance(stmt, Assign) and gone.issuperset(stmt.targets):
+            continue
+        inner = stmt.blocks
+        if inner and not gone.isdisjoint(traversal.assigns(stmt)):
+            stmt = traversal.with_blocks(stmt, tuple(_without(part, gone) for part in inner))
+        out.append(stmt)
+    return block if traversal.same(out, block) else tuple(out)
 
 
 def _may_raise(stmt: Stmt) -> bool:
@@ -149,7 +176,7 @@ def _without_last(block: Block, read: _Read, aliases: Aliases) -> Block:
                 continue
         elif isinstance(stmt, If):
             parts = tuple(_without_last(part, read.copy(), aliases) for part in stmt.blocks)
-            if not any(_acts(part) for part in parts):
+            if not any(acts(part) for part in parts):
                 continue
             new = traversal.with_blocks(stmt, parts)
         out.append(new)
