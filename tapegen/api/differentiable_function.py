@@ -72,15 +72,11 @@ class Differentiable(Generic[P, R]):
         func: Callable[P, R],
         options: Options,
         specialiser: SpecializationCache | None = None,
-        method_of: Differentiable[..., R] | None = None,
     ) -> None:
         self.python = func
         self.options = options
         self._specializer = SpecializationCache(func) if specialiser is None else specialiser
-        # each access of a method creates an object; persistent state is in that of the method
-        self._inline_cache: InlineCache = InlineCache(
-            self._specializer, None if method_of is None else method_of._inline_cache
-        )
+        self._inline_cache: InlineCache = InlineCache(self._specializer)
         self._variants: dict[Options, Differentiable[P, Any]] = {}
         self._changed = functools.lru_cache(maxsize=8)(lambda wrt: replace(options, wrt=wrt))
         functools.update_wrapper(self, func, updated=())
@@ -111,8 +107,15 @@ class Differentiable(Generic[P, R]):
         """Methods: binding an instance gives the same function with its first argument fixed."""
         if instance is None or not hasattr(type(self.python), "__get__"):
             return self
-        method = cast(Any, self.python).__get__(instance, owner)
-        return type(self)(method, self.options, self._specializer.bound(method), self)
+        # each access of a method creates an object, in a microsecond; persistent state is in that of the method
+        bound = object.__new__(type(self))
+        bound.__dict__.update(self.__dict__)
+        bound.__dict__.pop("njit", None)
+        bound.python = method = cast(Any, self.python).__get__(instance, owner)
+        bound._specializer = self._specializer.bound(method)
+        bound._inline_cache = InlineCache(bound._specializer, self._inline_cache)
+        bound._variants = {}
+        return bound
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Pickles hold a name, or the function and its options; never anything compiled."""

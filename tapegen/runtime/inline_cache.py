@@ -16,8 +16,11 @@ from tapegen.pipeline.artifacts.program import Form, Program
 from tapegen.rules.registry import generation
 from tapegen.runtime.bound_call import BoundCall
 from tapegen.runtime.fast_call import FastCall
-from tapegen.runtime.signature_key import ArgumentBinder, signature_key
+from tapegen.runtime.signature_key import ArgumentBinder
 from tapegen.runtime.specialization import SpecializationCache
+
+Entry = tuple[Program, ArgumentBinder, FastCall, bool]
+"""A program, the arguments it reads, its call, and whether some arguments have no tangent."""
 
 _MOST = 64
 """Maximal number of entries of one function."""
@@ -34,11 +37,12 @@ class InlineCache:
         For a bound method: the cache of the method.
     """
 
-    __slots__ = ("_found", "_home", "_last", "_specializer")
+    __slots__ = ("_found", "_home", "_last", "_of_methods", "_specializer")
 
     def __init__(self, specialiser: SpecializationCache, home: InlineCache | None = None) -> None:
         self._specializer, self._home = specialiser, home
-        self._found: dict[Any, tuple[Program, ArgumentBinder, FastCall, tuple[Any, ...], bool]] = {}
+        self._of_methods: dict[Any, Entry] = {}
+        self._found = {} if home is None or specialiser.binds_constants else home._of_methods
         self._last: Program | None = None
 
     @property
@@ -53,19 +57,20 @@ class InlineCache:
 
         It is the result of `BoundCall.evaluate`; each of `primals` has one of `tangents`, if there are any.
         """
-        if kwargs or not self._found or disabled_passes():
+        if not self._found or disabled_passes():
             return None
-        more = self._specializer.defaults(len(self._specializer.bound_args) + len(primals))
-        given = (*primals, *more, *tangents)
-        count = len(primals) + len(more)
-        lane = self._found.get(signature_key(given, form, count, generation()))
-        if lane is None:
+        given = self._specializer.by_position(primals, kwargs)
+        if given is None:
             return None
-        program, places, repeated, bound, some_are_constant = lane
-        args, dots = given[:count], given[count:]
-        values = places.values((*bound, *args) if bound else args)
+        key = self._specializer.key((*given, *tangents) if tangents else given, form, len(given), generation())
+        entry = self._found.get(key)
+        if entry is None:
+            return None
+        program, places, repeated, some_are_constant = entry
+        values = places.values(given)
         if values is None:
             return None
+        dots = tuple(tangents)
         now = program.last_used = monotonic()
         if now > memory_limit.stale:
             memory_limit.measure(now)
@@ -74,7 +79,7 @@ class InlineCache:
             dots = tuple([tangent for tangent in dots if tangent is not None])
         found: tuple[Any, ...] | None = repeated.run(values, dots)
         if found is None:
-            return BoundCall(program, self._specializer, tuple(primals), {}, values).evaluate_slow(form, dots)
+            return BoundCall(program, self._specializer, tuple(primals), kwargs, values).evaluate_slow(form, dots)
         return found
 
     def use(self, program: Program) -> None:
@@ -83,21 +88,17 @@ class InlineCache:
 
     def remember(self, form: Form, call: BoundCall, tangents: Sequence[Any] = ()) -> None:
         """Store an entry for calls with the signature of this one, which has been evaluated."""
-        program, bound = call.program, self._specializer.bound_args
+        program = call.program
         repeated, places = program.repeated.get(form), program.places
-        args = (*call.args, *self._specializer.defaults(len(bound) + len(call.args)))
-        if (
-            program.disabled
-            or repeated is None
-            or places is None
-            or call.kwargs
-            or places.count != len(bound) + len(args)
-        ):
+        given = self._specializer.by_position(call.args, call.kwargs)
+        if program.disabled or repeated is None or places is None or given is None or call.given is not None:
             return
-        seen = signature_key((*args, *tangents), form, len(args), generation())
+        if not self._specializer.is_known(program, given):
+            return
+        seen = self._specializer.key((*given, *tangents), form, len(given), generation())
         dots = [tangent for tangent in tangents if tangent is not None]
         if seen is None or not repeated.takes(dots):
             return
         if len(self._found) >= _MOST:
             self._found.clear()
-        self._found[seen] = program, places, repeated, bound, len(dots) < len(tangents)
+        self._found[seen] = program, places, repeated, len(dots) < len(tangents)

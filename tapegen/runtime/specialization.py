@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from time import monotonic
+from types import MethodType
 from typing import Any
 
 from tapegen.backend.numba.build import building
@@ -36,7 +37,7 @@ from tapegen.runtime.bound_call import BoundCall
 from tapegen.runtime.closure_sharing import despecialize_changed_floats, share_compiled_code
 from tapegen.runtime.foreign_arrays import holds_foreign, with_numpy
 from tapegen.runtime.program_cache import Kept
-from tapegen.runtime.signature_key import ArgumentBinder, signature_key
+from tapegen.runtime.signature_key import ArgumentBinder, describes, signature_key
 from tapegen.runtime.specialization_reason import reason_for_program
 
 _logger = logging.getLogger("tapegen")
@@ -60,23 +61,36 @@ class SpecializationCache:
     def __init__(self, func: Callable[..., Any], home: SpecializationCache | None = None, first: int = 0) -> None:
         self.python = func
         self._first = first
-        self._home = self if home is None else home
+        self._home: SpecializationCache = self if home is None else home
         self._methods: SpecializationCache | None = None
         self.function, self.bound_args, self.bound_kwargs = unwrap(func)
         self.signature = own_signature(self.function)
         self._made_of = self._changeable()
         self._programs: Kept = Kept() if home is None else home._programs
-        self._by_key = Kept()  # by dispatch key
+        self._bind_constants()
         self._plain = self._plain_names()
         self.lists: dict[tuple[Any, ...], bool] = {}  # lists of the caller that grow; whether items are read
         self.carries: dict[tuple[Any, ...], str] = {}  # locations into which calls have stored values with a derivative
         self.uncompiled: set[tuple[str, Span | None]] = set()  # what was reported to have no compiled variant
 
+    def _bind_constants(self) -> None:
+        self.binds_constants = all(map(is_opaque, self.bound_args))  # what is opaque is a constant
+        is_own = self._home is self or self.binds_constants
+        self._by_key: Kept = Kept() if is_own else self._home._by_key  # by dispatch key
+
     def bound(self, method: Callable[..., Any]) -> SpecializationCache:
         """The same function bound to an object: programs for one object serve all of the same types."""
         if self._methods is None:
             self._methods = SpecializationCache(self.python, first=1)
-        return SpecializationCache(method, self._methods)
+        home = self._methods
+        if not isinstance(method, MethodType) or method.__func__ is not home.function:
+            return SpecializationCache(method, home)
+        made = object.__new__(SpecializationCache)
+        made.__dict__.update(home.__dict__)
+        made.python, made.bound_args = method, (method.__self__,)
+        made._first, made._methods = 0, None
+        made._bind_constants()
+        return made
 
     def _changeable(self) -> tuple[Any, ...]:
         """The mutable values from which the signature and the bound arguments were read."""
@@ -94,7 +108,7 @@ class SpecializationCache:
 
     def _plain_names(self) -> tuple[tuple[str, ...], str] | None:
         """The parameters of a call that are passed one by one, and the one that collects the rest, if these suffice."""
-        if self.bound_kwargs or not all(map(is_opaque, self.bound_args)):  # what is opaque is a constant
+        if self.bound_kwargs:
             return None
         names: list[str] = []
         rest = ""
@@ -106,6 +120,29 @@ class SpecializationCache:
             elif parameter.kind is not parameter.VAR_KEYWORD:
                 return None
         return tuple(names), rest
+
+    def by_position(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """The arguments of a call, bound ones and defaults included, by position; None where they have none."""
+        if self._plain is None:
+            return None
+        given = (*self.bound_args, *args) if self.bound_args else tuple(args)
+        names, rest = self._plain
+        missing = names[len(given) :]
+        if not missing:
+            return given if not kwargs and (rest or len(given) == len(names)) else None
+        defaults = self.function.__defaults__ or ()
+        first = len(names) - len(defaults)
+        found: list[Any] = []
+        taken = 0
+        for position, name in enumerate(missing, len(given)):
+            if name in kwargs:
+                taken += 1
+                found.append(kwargs[name])
+            elif position >= first:
+                found.append(defaults[position - first])
+            else:
+                return None
+        return (*given, *found) if taken == len(kwargs) else None
 
     def free_names(self) -> list[str]:
         """The parameters that a caller counts: neither `self` nor arguments that are bound already."""
@@ -158,11 +195,10 @@ class SpecializationCache:
 
     def specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> BoundCall:
         """The program for these arguments, together with them."""
-        whole = (*args, *self.defaults(len(self.bound_args) + len(args)))
-        seen = None if kwargs or self._plain is None else signature_key(whole, generation())
+        given = self.by_position(args, kwargs)
+        seen = None if given is None else self.key(given, generation())
         disabled = disabled_passes()
-        if seen is not None:
-            given = (*self.bound_args, *whole) if self.bound_args else whole
+        if given is not None and seen is not None:
             for program in self._by_key.of(seen):
                 if (program.options is options or program.options == options) and program.disabled == disabled:
                     values = program.places.values(given)
@@ -175,17 +211,13 @@ class SpecializationCache:
             found = self._looked_up(args, kwargs, options)
             if args is not passed[0] or kwargs is not passed[1]:
                 found.note_given(*passed)
-            if seen is not None and self._is_placed(found.program, len(self.bound_args) + len(whole)):
+            elif given is not None and seen is not None and self._is_placed(found.program, given):
                 self._by_key.add(seen, found.program)
         return found
 
-    def defaults(self, count: int) -> tuple[Any, ...]:
-        """The defaults of the parameters by position after this many; none if a parameter has no default."""
-        missing = 0 if self._plain is None else len(self._plain[0]) - count
-        if missing <= 0:
-            return ()
-        found = self.function.__defaults__ or ()
-        return found[-missing:] if missing <= len(found) else ()
+    def key(self, given: tuple[Any, ...], *context: Any) -> tuple[Any, ...] | None:
+        """The dispatch key of arguments by position; bound constants are the same in all calls."""
+        return signature_key(given[len(self.bound_args) :] if self.binds_constants else given, *context)
 
     def with_numpy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call with NumPy arrays for those of other libraries; the same objects without any."""
@@ -202,18 +234,29 @@ class SpecializationCache:
             raise
         return converted, named
 
-    def _is_placed(self, program: Program, count: int) -> bool:
-        """Whether a program reads only arguments that are passed one by one, this many of them."""
-        if self._plain is None:
-            return False
+    def is_known(self, program: Program, given: tuple[Any, ...]) -> bool:
+        """Whether the dispatch key of arguments leads to a program."""
+        seen = self.key(given, generation())
+        return seen is not None and program in self._by_key.of(seen)
+
+    def _is_placed(self, program: Program, given: tuple[Any, ...]) -> bool:
+        """Whether the dispatch key of arguments determines the program, and where its parameters are found in them."""
+        assert self._plain is not None
         names, rest = self._plain
-        if count < len(names) or (count > len(names) and not rest):
+        if self._home.lists:  # the form of a list depends on what other calls have found
+            return False
+        abstracts = [program.abstracts[name] for name in names]
+        if rest:
+            collected = program.abstracts[rest]
+            abstracts += collected.children if isinstance(collected, Struct) else ()
+        first = len(self.bound_args) if self.binds_constants else 0
+        if len(abstracts) != len(given) or not all(map(describes, given[first:], abstracts[first:])):
             return False
         if program.places is None:
-            positions: dict[Any, int] = {(name, ()): k for k, name in enumerate(names)}
-            positions |= {(rest, (k,)): len(names) + k for k in range(count - len(names))}
-            with suppress(KeyError):
-                program.places = ArgumentBinder(program.lowered, positions)
+            positions: dict[Any, int] = {name: k for k, name in enumerate(names)}
+            positions |= {(rest, k): len(names) + k for k in range(len(given) - len(names))}
+            with suppress(KeyError, ValueError):
+                program.places = ArgumentBinder(program.lowered, program.abstracts, positions, len(given))
         return program.places is not None
 
     def _looked_up(self, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> BoundCall:
