@@ -454,7 +454,8 @@ class _Pass:
             end = hi if self.at_least_zero(hi) and self.at_least_zero(plus(extent, hi, -1)) else None
         if end is not None and self.at_least_zero(lo):
             size = plus(end, lo, -1)
-            return size if size[1] else (max(size[0], 0), ())
+            if size[0] < 0 or all(kind != "int" for (kind, _, _), _ in size[1]) or self.at_least_zero(size):
+                return size if size[1] else (max(size[0], 0), ())
         if not (extent[1] or lo[1] or hi[1]):
             return len(range(extent[0])[lo[0] : hi[0]]), ()
         symbol = _cut(extent, lo, hi)
