@@ -47,6 +47,7 @@ from tapegen.loops.vectorize.index_set_splitting import split_index_sets
 from tapegen.loops.vectorize.loop_distribution import distribute_loops
 from tapegen.loops.vectorize.loop_reversal import reverse_loops
 from tapegen.loops.vectorize.modulo_reduction import reduce_modulo
+from tapegen.loops.vectorize.short_loops import unroll_short_loops
 from tapegen.loops.vectorize.size_cse import share_sizes
 from tapegen.loops.vectorize.strip_mining import strip_mine_reductions
 from tapegen.loops.vectorize.unroll_and_jam import unroll_and_jam_dots
@@ -76,6 +77,7 @@ PASSES: tuple[Pass[Function], ...] = (
     Pass("insert_overflow_checks", insert_overflow_checks, "Python integers must not wrap around", False, ("wide",)),
     Pass("scalarize", scalarize, "array statements as loop nests", False, ("boundscheck", "messages")),
     Pass("eliminate_dead_stores", eliminate_dead_stores, "what nothing reads is not computed"),
+    Pass("unroll_short_loops", unroll_short_loops, "elements of small vectors as scalars"),
     Pass("split_live_ranges", split_live_ranges, "a name for each life of an array, which fusion can tell apart"),
     Pass("hoist_invariant_loads", hoist_invariant_loads, "elements that do not change are read once, before the loop"),
     Pass("reduce_recurrence_height", reduce_recurrence_height, "shorter chains of operations between iterations"),

@@ -667,7 +667,7 @@ def test_new_arrays_of_branches_that_may_be_large_stay_in_them() -> None:
 
 CHECKED = """
 def f(x, y):
-    s = np.zeros(3)
+    s = np.zeros(5)
     for i in range(x.shape[0]):
         s += x[i]
         total = 0.0
@@ -679,10 +679,10 @@ def f(x, y):
 
 
 def test_loops_behind_a_check_count_to_what_it_implies() -> None:
-    text = lowered_text(CHECKED, R.random((4, 3)), R.random(3))
-    check = text.index("!= 3:")
-    assert "range(x_n1)" not in text[check:] and "range(x.shape[1])" not in text[check:] and "range(3)" in text[check:]
-    assert_same(CHECKED, *((R.random((n, m)), R.random(4)) for n, m in ((4, 3), (0, 3), (4, 2), (4, 4), (0, 4))))
+    text = lowered_text(CHECKED, R.random((4, 5)), R.random(5))
+    check = text.index("!= 5:")
+    assert "range(x_n1)" not in text[check:] and "range(x.shape[1])" not in text[check:] and "range(5)" in text[check:]
+    assert_same(CHECKED, *((R.random((n, m)), R.random(6)) for n, m in ((4, 5), (0, 5), (4, 2), (4, 6), (0, 6))))
 
 
 def listed(x):

@@ -65,6 +65,15 @@ def filling(x: Any) -> Any:
     return powers[-1]
 
 
+def small_vectors(x: Any) -> Any:
+    total = 0.0
+    for k in range(x.shape[0]):
+        d = np.zeros(2)
+        d[0], d[1] = x[k], x[k] ** 2
+        total += np.sum(d * d)
+    return total
+
+
 FIRES: dict[str, Any] = {
     "count_loops": counting,
     "convert_lists": filling,
@@ -73,6 +82,7 @@ FIRES: dict[str, Any] = {
     "hoist_invariants": invariant,
     "eliminate_common_subexpressions": "nbody",
     "eliminate_dead_stores": "syrk",
+    "unroll_short_loops": small_vectors,
     "split_live_ranges": reassigned,
     "hoist_invariant_loads": "cholesky",
     "reduce_recurrence_height": "newton",

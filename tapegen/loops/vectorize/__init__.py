@@ -1,5 +1,6 @@
 """Vectorization: innermost loops in the shape that LLVM vectorizes.
 
+* `short_loops` - full unrolling of loops over small vectors
 * `height_reduction` - recurrence height reduction
 * `loop_reversal` - loops that count up
 * `shifted_gather` - additions to neighbouring elements as a loop over the elements

@@ -1,0 +1,375 @@
+"""Full unrolling of short loops over small vectors inside of loops, whose elements become scalars.
+
+`d = p[j] - p[i]` in a loop over pairs is a loop over three elements, and an array in memory.  Unrolled, the loop over
+pairs is the innermost one, and the elements of `d` are scalars: it takes vector instructions like a loop that is
+written with scalars.  A size is known to be small where a check compares it with a constant; the check moves before the
+loops over the vector, but not before other checks or effects.
+
+Before::
+
+    def f(x: "f8[:]", p: "f8[:, :]"):
+        for j in range(x.shape[0]):
+            d = np.empty(2)
+            for k in range(2):
+                d[k] = p[j, k] * x[j]
+            x[j] = np.dot(d, d)
+        return x
+
+After::
+
+    def f(x, p):
+        for j in range(x.shape[0]):
+            d_at_0 = p[j, 0] * x[j]
+            d_at_1 = p[j, 1] * x[j]
+            x[j] = d_at_0 * d_at_0 + d_at_1 * d_at_1
+        return x
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tapegen.ir import intrinsics, traversal
+from tapegen.ir.names import NameSupply
+from tapegen.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Comment,
+    Const,
+    Expr,
+    For,
+    Function,
+    If,
+    Load,
+    Raise,
+    Stmt,
+    Store,
+    Tuple,
+    Var,
+    While,
+)
+from tapegen.ir.types import BOOL, FLOAT, Array, Scalar
+from tapegen.loops.analysis.block_queries import names_in, read_after_loops
+from tapegen.loops.analysis.symbolic_bounds import dim
+
+_MOST = 4
+"""Elements of a small vector."""
+
+_LONGEST = 12
+"""Statements of a loop that is unrolled."""
+
+Sizes = Mapping[Expr, int]
+
+
+def unroll_short_loops(function: Function) -> Function:
+    """The same program with short loops written out, and scalars instead of small vectors."""
+    unrolled = _Unrolling(function)
+    body = unrolled.block(function.body, {}, False)
+    if not unrolled.loops:
+        return function
+    return _scalars(traversal.with_body(function, body), unrolled.names)
+
+
+class _Unrolling:
+    """Writes out short loops.
+
+    Attributes
+    ----------
+    loops : int
+        How many it has written out.
+    """
+
+    def __init__(self, function: Function) -> None:
+        self.loops = 0
+        self.names = NameSupply(names_in(function))
+        self.reads = Counter(var for stmt in function.body for var in traversal.occurring(stmt))
+        self.assigned = traversal.assigned_in(*function.body)
+        self.read_later = read_after_loops(function.body)
+
+    def block(self, block: Block, sizes: Sizes, in_loop: bool) -> Block:
+        """A block in which these sizes are known."""
+        out: list[Stmt] = []
+        known = dict(sizes)
+        for stmt in _with_early_checks(block, self._size) if in_loop else block:
+            for array in traversal.assigns(stmt):
+                if isinstance(array.type, Array):
+                    known.pop(dim(array, 0), None)
+            if known:
+                stmt = traversal.map_headers(stmt, lambda header: _resized(header, known))
+            if (found := self._size(stmt)) is not None:
+                known[found[0]] = found[1]
+            elif _never(stmt):
+                continue
+            inside = in_loop or isinstance(stmt, (For, While))
+            stmt = traversal.with_blocks(stmt, tuple([self.block(part, known, inside) for part in stmt.blocks]))
+            match stmt:
+                case Assign((Var(type=Array()) as array,), Call(np.empty | np.zeros, (size, *_))):
+                    if (count := _count(size)) is not None:
+                        known[dim(array, 0)] = count
+            if isinstance(stmt, For) and (check := self._hoisted(stmt)) is not None:
+                out.append(check)
+                stmt = traversal.with_blocks(stmt, (stmt.body[1:],))
+            out += self._unrolled(stmt, in_loop and len(block) > 1)
+        return tuple(out)
+
+    def _hoisted(self, loop: For) -> Stmt | None:
+        """The check of a size that each iteration begins with, before the loop."""
+        check = loop.body[0] if loop.body else None
+        if not isinstance(check, If) or self._size(check) is None or loop.step not in (Const(1), Const(-1)):
+            return None
+        entered = operator.lt if loop.step == Const(1) else operator.gt
+        test = Call(entered, (loop.start, loop.stop), (), BOOL)
+        return replace(check, test=Call(intrinsics.and_, (test, check.test), (), BOOL))
+
+    def _size(self, stmt: Stmt) -> tuple[Expr, int] | None:
+        """A size of a parameter, and the small number that it is after a statement."""
+        match stmt:
+            case If(Call(operator.ne, (a, b)), (Raise(),), ()):
+                if isinstance(a, Const):
+                    a, b = b, a
+                match a, b:
+                    case Call(intrinsics.dim, (Var() as array, _)), Const(int() as number):
+                        if number <= _MOST and array not in self.assigned:
+                            return a, number
+        return None
+
+    def _unrolled(self, stmt: Stmt, among_others: bool) -> tuple[Stmt, ...]:
+        """The iterations of a short loop among other statements."""
+        match stmt:
+            case For(target, Const(int() as start), Const(int() as stop), Const(1), body):
+                if not (among_others and 0 < stop - start <= _MOST and len(body) <= _LONGEST):
+                    return (stmt,)
+                if not all(isinstance(each, (Assign, Store, Comment)) for each in body):
+                    return (stmt,)
+                if target in self.read_later:
+                    return (stmt,)
+                self.loops += 1
+                private = self._private(stmt)
+                out: list[Stmt] = []
+                for k in range(start, stop):
+                    renamed = {var: Var(self.names.fresh(var.name), var.type) for var in private if k > start}
+                    iteration = traversal.rename_block(body, renamed)
+                    iteration = traversal.substitute_block(iteration, {target: Const(k)})
+                    out += iteration if k == start else [each for each in iteration if not isinstance(each, Comment)]
+                return tuple(out)
+        return (stmt,)
+
+    def _private(self, loop: For) -> list[Var]:
+        """Variables that each iteration assigns before it reads them, and nothing else reads."""
+        found: list[Var] = []
+        read: set[Var] = set()
+        for stmt in loop.body:
+            read |= traversal.reads(stmt)
+            inside = traversal.occurring(loop)
+            found += [var for var in stmt.targets if var not in read and self.reads[var] == inside.count(var)]
+        return list(dict.fromkeys(found))
+
+
+def _with_early_checks(block: Block, size: Any) -> list[Stmt]:
+    """The statements of a block, with checks of sizes before the loops and definitions above them."""
+    out: list[Stmt] = []
+    for stmt in block:
+        place = len(out)
+        if size(stmt) is not None:
+            while place and _is_passable(out[place - 1]):
+                place -= 1
+        out.insert(place, stmt)
+    return out
+
+
+def _is_passable(stmt: Stmt) -> bool:
+    """Whether a statement computes numbers, and does nothing else."""
+    if isinstance(stmt, For):
+        return all(map(_is_passable, stmt.body))
+    return isinstance(stmt, (Assign, Store, Comment)) and traversal.calls(stmt) <= _NUMERIC
+
+
+def _never(stmt: Stmt) -> bool:
+    """Whether a statement is a check that two equal numbers differ."""
+    match stmt:
+        case If(Call(operator.ne, (Const(int() as a), Const(int() as b))), (Raise(),), ()):
+            return a == b
+    return False
+
+
+def _resized(header: Any, sizes: Sizes) -> Any:
+    """An expression with the sizes that are known."""
+    if intrinsics.dim not in traversal.callees(header) and np.dot not in traversal.callees(header):
+        return header
+    return traversal.map_expr(header, lambda part: _changed(part, sizes) if isinstance(part, Call) else part)
+
+
+def _changed(call: Call, sizes: Sizes) -> Expr:
+    if call.func is intrinsics.dim and (number := sizes.get(call)) is not None:
+        return Const(number)
+    match call:
+        case Call(np.dot, (Var(type=Array("float64", 1)) as a, Var(type=Array("float64", 1)) as b), ()):
+            count = sizes.get(dim(a, 0))
+            if count and sizes.get(dim(b, 0)) == count:
+                return functools.reduce(_sum, [_product(a, b, k) for k in range(count)])
+    return call
+
+
+def _sum(a: Expr, b: Expr) -> Expr:
+    return Call(operator.add, (a, b), (), _NUMBER)
+
+
+def _product(a: Var, b: Var, k: int) -> Expr:
+    factors = tuple([Load(each, (Const(k),), _NUMBER) for each in (a, b)])
+    return Call(operator.mul, factors, (), _NUMBER)
+
+
+_NUMBER = Scalar(FLOAT.dtype, False)
+
+_NUMERIC: frozenset[Any] = frozenset(
+    {
+        *(operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.pow),
+        *(operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge),
+        *(intrinsics.ifelse, intrinsics.and_, intrinsics.or_, intrinsics.dim),
+        *(np.empty, np.zeros, np.dot, np.sqrt, np.exp, np.log, np.sin, np.cos, math.sqrt, math.sin, math.cos),
+    }
+)
+"""What checks may move before: it neither raises, nor draws, nor prints."""
+
+
+def _count(size: Expr) -> int | None:
+    """The number of elements of a small vector that is made with this size."""
+    if isinstance(size, Tuple) and len(size.items) == 1:
+        size = size.items[0]
+    return size.value if isinstance(size, Const) and isinstance(size.value, int) and 0 < size.value <= _MOST else None
+
+
+# ---- small vectors as scalars ----------------------------------------------------------------------------------------
+
+
+def _scalars(function: Function, names: NameSupply) -> Function:
+    """The same program with scalars for small vectors of which every access has a constant index."""
+    found = _Found(Counter(var for stmt in function.body for var in traversal.occurring(stmt)))
+    found.visit(function.body, False)
+    small = {array: count for array, count in found.small.items() if found.uses[array] == found.total[array]}
+    if not small:
+        return function
+    elements = {
+        array: tuple([Var(names.fresh(f"{array.name}_at_{k}"), Scalar(array.type.dtype, False)) for k in range(count)])  # type: ignore[union-attr]
+        for array, count in small.items()
+    }
+    return traversal.with_body(function, _replaced(function.body, elements))
+
+
+class _Found:
+    """Vectors that may become scalars.
+
+    Attributes
+    ----------
+    total : Counter
+        How often the program mentions each variable.
+    small : dict
+        The number of elements of each candidate.
+    uses : Counter
+        How often a candidate is mentioned behind a definition, in the same block.
+    """
+
+    def __init__(self, total: Counter[Var]) -> None:
+        self.total = total
+        self.small: dict[Var, int] = {}
+        self.uses: Counter[Var] = Counter()
+        self.refused: set[Var] = set()
+
+    def visit(self, block: Block, in_loop: bool) -> None:
+        for place, stmt in enumerate(block):
+            for part in stmt.blocks:
+                self.visit(part, in_loop or isinstance(stmt, (For, While)))
+            match stmt:
+                case Assign((Var(type=Array(rank=1)) as array,), Call(np.empty | np.zeros, (size, *_))):
+                    count = _count(size) if in_loop else None
+                    after = block[place + 1 :]
+                    if count is not None and self._fits(array, count, after):
+                        self.small[array] = count
+                        self.uses[array] += sum(traversal.occurring(each).count(array) for each in after)
+                    else:
+                        self._refuse(array)
+                case Assign():
+                    for target in stmt.targets:
+                        self._refuse(target)
+
+    def _fits(self, array: Var, count: int, after: Block) -> bool:
+        """Whether the statements behind a definition access single elements alone."""
+        if array in self.refused or self.small.get(array, count) != count or array in traversal.assigned_in(*after):
+            return False
+        return all(_by_constants(array, count, each) for each in traversal.statements(after))
+
+    def _refuse(self, array: Var) -> None:
+        self.refused.add(array)
+        self.small.pop(array, None)
+
+
+def _by_constants(array: Var, count: int, stmt: Stmt) -> bool:
+    """Whether a statement itself only accesses elements of a vector at constant places."""
+    mentioned = 0
+    for header in stmt.headers:
+        mentioned += traversal.occurrences(header).count(array)
+        mentioned -= sum(load.array is array and _is_place(load.index, count) for load in traversal.loads(header))
+    if isinstance(stmt, Store) and stmt.array is array:
+        if not _is_place(stmt.index, count) or stmt.value.type.dtype != array.type.dtype:  # type: ignore[union-attr]
+            return False
+        mentioned -= 1
+    return mentioned == 0
+
+
+def _is_place(index: tuple[Any, ...], count: int) -> bool:
+    return len(index) == 1 and isinstance(index[0], Const) and index[0].value in range(count)
+
+
+def _replaced(block: Block, elements: Mapping[Var, tuple[Var, ...]]) -> Block:
+    def element(part: Any) -> Any:
+        return elements[part.array][_place(part.index)] if isinstance(part, Load) and part.array in elements else part
+
+    out: list[Stmt] = []
+    for place, stmt in enumerate(block):
+        if isinstance(stmt, Assign) and (array := stmt.targets[0]) in elements:
+            stored = _stored_first(array, block[place + 1 :])
+            unset = [var for k, var in enumerate(elements[array]) if k not in stored]
+            out += [Assign((var,), Const(_zero(var)), stmt.origin) for var in unset]
+            continue
+        if isinstance(stmt, Store) and stmt.array in elements:
+            var = elements[stmt.array][_place(stmt.index)]
+            value = traversal.map_expr(stmt.value, element)
+            if stmt.accumulate:
+                value = Call(operator.add, (var, value), (), var.type)
+            out.append(Assign((var,), value, stmt.origin))
+            continue
+        stmt = traversal.map_headers(stmt, lambda header: traversal.map_expr(header, element))
+        out.append(traversal.with_blocks(stmt, tuple([_replaced(part, elements) for part in stmt.blocks])))
+    return tuple(out)
+
+
+def _stored_first(array: Var, after: Block) -> set[int]:
+    """The elements that a block stores before it may read them."""
+    found: set[int] = set()
+    others: set[int] = set()
+    for stmt in after:
+        for each in traversal.statements((stmt,)):
+            loads = [load for header in each.headers for load in traversal.loads(header) if load.array is array]
+            others.update(_place(load.index) for load in loads)
+            if isinstance(each, Store) and each.array is array:
+                plain = each is stmt and not each.accumulate and _place(each.index) not in others
+                (found if plain else others).add(_place(each.index))
+    return found
+
+
+def _place(index: tuple[Any, ...]) -> int:
+    place: int = index[0].value
+    return place
+
+
+def _zero(var: Var) -> object:
+    return {"bool": False, "int64": 0, "complex128": 0j}.get(var.type.dtype, 0.0)  # type: ignore[union-attr]
