@@ -36,7 +36,7 @@ from tapegen.pipeline.options import Options, Wrt, as_wrt
 from tapegen.runtime.bound_call import BoundCall, inspected
 from tapegen.runtime.foreign_arrays import holds_foreign
 from tapegen.runtime.inline_cache import InlineCache
-from tapegen.runtime.njit import native
+from tapegen.runtime.njit import Native
 from tapegen.runtime.specialization import SpecializationCache
 from tapegen.runtime.tracebacks import hide_frames, hides_frames
 
@@ -77,6 +77,7 @@ class Differentiable(Generic[P, R]):
         self.options = options
         self._specializer = SpecializationCache(func) if specialiser is None else specialiser
         self._inline_cache: InlineCache = InlineCache(self._specializer)
+        self._native = Native(self._specializer, options)
         self._variants: dict[Options, Differentiable[P, Any]] = {}
         self._changed = functools.lru_cache(maxsize=8)(lambda wrt: replace(options, wrt=wrt))
         functools.update_wrapper(self, func, updated=())
@@ -110,10 +111,10 @@ class Differentiable(Generic[P, R]):
         # each access of a method creates an object, in a microsecond; persistent state is in that of the method
         bound = object.__new__(type(self))
         bound.__dict__.update(self.__dict__)
-        bound.__dict__.pop("njit", None)
         bound.python = method = cast(Any, self.python).__get__(instance, owner)
         bound._specializer = self._specializer.bound(method)
         bound._inline_cache = InlineCache(bound._specializer, self._inline_cache)
+        bound._native = Native(bound._specializer, self.options)
         bound._variants = {}
         return bound
 
@@ -333,13 +334,14 @@ class Differentiable(Generic[P, R]):
         self._inline_cache.remember(form, call)
         return found
 
-    @functools.cached_property
+    @property
     def njit(self) -> Any:
         """The function for use inside the user's own compiled code: a numba dispatcher.
 
         `f.njit(*args)` is the value, `f.njit.value_and_grad(*args)` and `f.njit.grad(*args)` are as without `njit`; all
         three can be called in functions that numba compiles, and passed to them.  They are specialized when the caller
-        is compiled, so a global scalar that the function reads keeps the value it has then.
+        is compiled, so a captured number keeps the value it has then, as in functions of numba; a warning says so,
+        unless its name is in upper case.  After a change, `f.njit` is compiled again where it is read again.
 
         Raises
         ------
@@ -347,7 +349,7 @@ class Differentiable(Generic[P, R]):
             If the function has parameters that compiled code cannot pass (`*args`, a bound `self`).  Errors in the
             types of a call are reported by numba when it compiles the caller.
         """
-        return native(self._specializer, self.options)
+        return self._native.dispatcher()
 
     # ---- views -------------------------------------------------------------------------------------------------------
 

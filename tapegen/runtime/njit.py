@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from tapegen.backend.numba.build import DISABLED, build_numba, compiles
 from tapegen.backend.numba.overloads import Implementation, alternatives, dispatcher, is_read_only, overlap
-from tapegen.errors import BadArgument, BuildError, NoCompiledForm, NotDifferentiable
+from tapegen.errors import BadArgument, BuildError, NoCompiledForm, NotDifferentiable, frames_of_tapegen
+from tapegen.frontend.values.assumptions import Guard, guards_hold
 from tapegen.frontend.values.pytree import Abstract, Leaf, Slot, StaticValue, Struct, abstract_of
 from tapegen.ir.nodes import Return, Var
 from tapegen.ir.passes import without_passes
@@ -20,23 +22,45 @@ from tapegen.pipeline.artifacts.texts import compiled_source
 from tapegen.pipeline.options import Options
 from tapegen.runtime.specialization import SpecializationCache
 
+_NUMBERS = (bool, int, float, complex, str)
+
 _MOST = 4
 """Maximal number of programs of one signature: booleans and single axes, which may have size 1, multiply them."""
 
 
-def native(owner: SpecializationCache, options: Options) -> Any:
-    """The primal as a numba dispatcher, with the attributes `value_and_grad` and `grad`."""
-    if not compiles():  # nothing would replace these names by derivatives
-        raise BuildError(DISABLED, "Unset it, or call the function itself and its derivatives without njit.")
-    kinds = {name: _dispatcher(owner, options, name) for name in ("value", "value_and_grad", "grad")}
-    primal = kinds.pop("value")
-    primal.variants = kinds
-    for name, made in kinds.items():
-        setattr(primal, name, made)
-    return primal
+class Native:
+    """The primal as a numba dispatcher, with the attributes `value_and_grad` and `grad`.
+
+    Compiled code keeps the captured numbers that it was compiled with, as numba's own functions do.  Where one of them
+    has changed, new dispatchers take the place of the old ones for whoever asks then; code that holds the old ones
+    does not change, so a warning says once what it keeps.
+    """
+
+    def __init__(self, owner: SpecializationCache, options: Options) -> None:
+        self._owner, self._options = owner, options
+        self._guards: list[Guard] = []
+        self._made: Any = None
+
+    def dispatcher(self) -> Any:
+        """The dispatchers for the present values of captured variables."""
+        if self._made is None or not guards_hold(self._guards):
+            self._guards = []
+            self._made = self._dispatchers(self._guards)
+        return self._made
+
+    def _dispatchers(self, guards: list[Guard]) -> Any:
+        if not compiles():  # nothing would replace these names by derivatives
+            raise BuildError(DISABLED, "Unset it, or call the function itself and its derivatives without njit.")
+        names = ("value", "value_and_grad", "grad")
+        kinds = {name: _dispatcher(self._owner, self._options, name, guards) for name in names}
+        primal = kinds.pop("value")
+        primal.variants = kinds
+        for name, made in kinds.items():
+            setattr(primal, name, made)
+        return primal
 
 
-def _dispatcher(owner: SpecializationCache, options: Options, kind: str) -> Any:
+def _dispatcher(owner: SpecializationCache, options: Options, kind: str, guards: list[Guard]) -> Any:
     if owner.bound_args or owner.bound_kwargs:
         raise BadArgument(
             f"{owner.function.__qualname__} has arguments that are bound already, which compiled code cannot pass.",
@@ -51,7 +75,7 @@ def _dispatcher(owner: SpecializationCache, options: Options, kind: str) -> Any:
             )
 
     def implement(types: Mapping[str, Any]) -> Implementation:
-        return _Implementation(owner, options, kind, types).text()
+        return _Implementation(owner, options, kind, types, guards).text()
 
     parameters = [
         parameter.replace(annotation=inspect.Parameter.empty) for parameter in owner.signature.parameters.values()
@@ -63,8 +87,15 @@ def _dispatcher(owner: SpecializationCache, options: Options, kind: str) -> Any:
 class _Implementation:
     """The code of one dispatcher for one combination of argument types."""
 
-    def __init__(self, owner: SpecializationCache, options: Options, kind: str, types: Mapping[str, Any]) -> None:
-        self.owner, self.options, self.kind, self.types = owner, options, kind, types
+    def __init__(
+        self,
+        owner: SpecializationCache,
+        options: Options,
+        kind: str,
+        types: Mapping[str, Any],
+        guards: list[Guard],
+    ) -> None:
+        self.owner, self.options, self.kind, self.types, self.guards = owner, options, kind, types, guards
         self.names: dict[str, Any] = {}
 
     def text(self) -> Implementation:
@@ -102,6 +133,7 @@ class _Implementation:
         abstracts = {name: _without_samples(abstract_of(value, name)) for name, value in values.items()}
         program = Program(self.owner.lower_alone(abstracts, self.options), self.owner, abstracts, self.options)
         self._check(program)
+        self._note_kept(program)
         params = program.lowered.params
         arguments = [param.argument for param in params]
         last = program.lowered.function.body[-1]
@@ -145,6 +177,20 @@ class _Implementation:
                 )
             if param.var.name in program.mutated and is_read_only(self.types[param.argument]):
                 raise BadArgument(f"'{param.argument}' is written, and it is read-only here.", "Pass a copy.")
+
+    def _note_kept(self, program: Program) -> None:
+        """Note the captured values that code keeps, and warn of numbers whose names are not those of constants."""
+        self.guards += program.lowered.guards
+        name = self.owner.function.__name__
+        for guard in program.lowered.guards:
+            if guard.is_variable and isinstance(guard.value, _NUMBERS) and not guard.name.isupper():
+                warnings.warn(
+                    f"{name}.njit keeps {guard.name} = {guard.value!r}, which {name} reads from outside: code that is "
+                    "compiled with it does not see later changes. Pass it as an argument, or write its name in upper "
+                    "case if it is a constant.",
+                    UserWarning,
+                    stacklevel=frames_of_tapegen(),
+                )
 
     def _alias_checks(self, program: Program) -> list[str]:
         """The checks that written arguments share no memory with other arrays."""
@@ -193,4 +239,4 @@ def _tuple_text(parts: list[str]) -> str:
     return f"({', '.join(parts)},)" if parts else "()"
 
 
-__all__ = ["native"]
+__all__ = ["Native"]

@@ -151,7 +151,7 @@ class ArgumentBinder:
             assert isinstance(abstract, Struct)
             return tuple(_steps(positions[name, path[0]], path[1:], abstract.get(path[0])))
 
-        self._guards = tuple(map(tuple, lowered.guards))  # which are unpacked sooner
+        self._guards = tuple([(guard.getter, guard.value) for guard in lowered.guards])
         self._statics = [(steps(name, path), value) for name, path, value in lowered.statics]
         self._not_negative = [steps(*where) for where in lowered.not_negative]
         self.count = count

@@ -185,6 +185,32 @@ def test_what_cannot_be_served_says_why() -> None:
         _ = differentiable(lambda *args: args[0] * 2.0).njit
 
 
+def test_captured_numbers_are_never_stale_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    scale = 2.0
+
+    @differentiable
+    def scaled(x: float) -> float:
+        return scale * x * RATE
+
+    with pytest.warns(UserWarning, match=r"scaled\.njit keeps scale = 2\.0.*Pass it as an argument") as told:
+        assert scaled.njit.grad(3.0) == 1.0
+    assert told[0].filename == __file__
+    assert scaled.njit is scaled.njit  # RATE is a constant by its name: no other warning
+    held = scaled.njit.grad
+    scale = 8.0
+    with pytest.warns(UserWarning, match=r"scale = 8\.0"):
+        assert scaled.njit.grad(3.0) == 4.0
+    assert held(3.0) == 1.0
+    monkeypatch.setitem(globals(), "RATE", 0.25)
+
+    @njit
+    def called(x: float) -> float:
+        return scaled.njit.grad(x)
+
+    with pytest.warns(UserWarning, match=r"scale = 8\.0"):
+        assert called(3.0) == 2.0
+
+
 def test_large_integers_do_not_wrap_around() -> None:
     scaled = differentiable(lambda x, n: x * (n * n))
     assert scaled.njit.grad(2.0, 2**20) == 2.0**40

@@ -17,13 +17,14 @@ class Guard(NamedTuple):
     getter: Callable[[], Any]
     value: Any
     name: str = ""  # as a message shows it
+    is_variable: bool = False  # a global or a variable of an enclosing function
 
 
-def guards_hold(guards: Iterable[tuple[Callable[[], Any], Any, str]]) -> bool:
+def guards_hold(guards: Iterable[tuple[Any, ...]]) -> bool:
     """Whether all guarded values are unchanged."""
     try:
-        for getter, value, _ in guards:
-            found = getter()
+        for guard in guards:
+            value, found = guard[1], guard[0]()
             if found is not value and not same_static(found, value):
                 return False
     except (NameError, AttributeError, LookupError, TypeError):

@@ -144,7 +144,7 @@ def bound_value(cx: Context, value: Any, name: str, path: Any) -> Any:
 def watch(cx: Context, path: Any, getter: Callable[[], Any], name: str = "") -> None:
     """Add a guard: the program is valid as long as the current value stays; `name` is for messages."""
     if path not in cx.assumptions.guards:
-        cx.assumptions.guards[path] = Guard(getter, snapshot(getter()), name)
+        cx.assumptions.guards[path] = Guard(getter, snapshot(getter()), name, path[0] in ("global", "cell"))
 
 
 def note_library(cx: Context, module: ModuleType, name: str) -> None:
