@@ -4,7 +4,9 @@
 * `attribute_stores` - assignments to attributes
 * `control_flow` - statement sequences, branches, paths that leave a block early
 * `branches` - `if`, and what its branches leave behind
-* `loops` - loops at run time with carried variables, or unrolled
+* `run_time_loops` - loops with carried variables
+* `unrolled_loops` - loops whose iterations are written out
+* `loops` - the choice between both
 * `product_loops` - one loop over tuples as a loop nest
 * `exceptions` - `try` with handlers that continue
 * `context_managers` - `with` of the user's own context managers
