@@ -5,6 +5,7 @@
 * `comparisons` - comparisons, boolean operators, conditional expressions
 * `unions` - values of one of two kinds
 * `subscripts` - elements, views and copies of arrays; items of containers
+* `subscript_stores` - stores into them
 * `array_indexing` - index items of arrays, and the type of what they select
 * `iterables` - what a for loop iterates over
 * `progress_bars` - loops over tqdm

@@ -12,7 +12,8 @@ from tapegen.errors import NotDifferentiable
 from tapegen.frontend.calls.handlers import PASSED_ON, handles, method
 from tapegen.frontend.calls.library_calls import call_library
 from tapegen.frontend.calls.resolve import call_value
-from tapegen.frontend.expressions.subscripts import Place, load_place, store_place
+from tapegen.frontend.expressions.subscript_stores import store_place
+from tapegen.frontend.expressions.subscripts import Place, load_place
 from tapegen.frontend.lowering.emit import emit_call
 from tapegen.frontend.templates import ufunc_methods
 from tapegen.frontend.values.complex_parts import PARTS

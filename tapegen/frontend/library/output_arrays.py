@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import AliasError, BadArgument, NotDifferentiable
-from tapegen.frontend.expressions.subscripts import Place, store_place
+from tapegen.frontend.expressions.subscript_stores import store_place
+from tapegen.frontend.expressions.subscripts import Place
 from tapegen.frontend.values.complex_parts import is_part
 from tapegen.frontend.values.constant_shapes import extent
 from tapegen.frontend.values.context import Context

@@ -20,7 +20,8 @@ from tapegen.frontend.calls.handlers import PASSED_ON, handles
 from tapegen.frontend.calls.inline import inline_function
 from tapegen.frontend.calls.random_replay import draw_as, made_once, twin
 from tapegen.frontend.calls.resolve import call_value
-from tapegen.frontend.expressions.subscripts import Place, store_place
+from tapegen.frontend.expressions.subscript_stores import store_place
+from tapegen.frontend.expressions.subscripts import Place
 from tapegen.frontend.lowering.emit import call_type, emit_call
 from tapegen.frontend.values.captures import capture
 from tapegen.frontend.values.context import Context

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import NotDifferentiable
-from tapegen.frontend.expressions.subscripts import Place, load_place, store_place
+from tapegen.frontend.expressions.subscript_stores import store_place
+from tapegen.frontend.expressions.subscripts import Place, load_place
 from tapegen.frontend.lowering.emit import emit_call
 from tapegen.frontend.templates import ufunc_methods
 from tapegen.frontend.values.context import Context

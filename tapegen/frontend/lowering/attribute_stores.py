@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import NotDifferentiable
-from tapegen.frontend.expressions.subscripts import Place, store_place
+from tapegen.frontend.expressions.subscript_stores import store_place
+from tapegen.frontend.expressions.subscripts import Place
 from tapegen.frontend.mutation.caller_objects import note_key
 from tapegen.frontend.mutation.written_captures import set_static_attribute, write_captured
 from tapegen.frontend.values.captures import class_member

@@ -25,7 +25,8 @@ from tapegen.frontend.expressions.expressions import (
 )
 from tapegen.frontend.expressions.operators import BINARY, binary, in_place_operator
 from tapegen.frontend.expressions.strings import text_of
-from tapegen.frontend.expressions.subscripts import Place, check_rank, load_place, place_of, store_place
+from tapegen.frontend.expressions.subscript_stores import check_rank, store_place
+from tapegen.frontend.expressions.subscripts import Place, load_place, place_of
 from tapegen.frontend.expressions.unions import each_kind
 from tapegen.frontend.lowering.attribute_stores import set_attribute
 from tapegen.frontend.lowering.emit import emit_call
