@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.frontend.lower import Lowered, lower_function
+from tapegen.frontend.lower import lower_function
+from tapegen.frontend.lowered import Lowered
 from tapegen.frontend.source.callables import unwrap
 from tapegen.frontend.values.pytree import Struct, abstract_of, flatten
 from tapegen.ir.verifier import check

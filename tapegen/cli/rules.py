@@ -17,7 +17,8 @@ from tapegen.ir import intrinsics
 from tapegen.ir.printer import callable_text
 from tapegen.rules import random
 from tapegen.rules.gradient_modifiers import SURGERY
-from tapegen.rules.registry import Refusal, Rule, all_refusals, all_rules, awaited
+from tapegen.rules.registry import all_refusals, all_rules, awaited
+from tapegen.rules.rule import Refusal, Rule
 from tapegen.rules.saved_values import values_read
 
 _KINDS = {

@@ -31,7 +31,7 @@ from tapegen.export.native.linker import link
 from tapegen.export.native.object_code import Errors, NativeObject, Processor, native_object, processor
 from tapegen.export.output_buffers import with_rooms
 from tapegen.export.python_wrapper import Wrapped, wrapper
-from tapegen.frontend.lower import Param
+from tapegen.frontend.lowered import Param
 from tapegen.frontend.values.pytree import Slot, leaves_of
 from tapegen.ir.nodes import Call, Effect, Expr, Function, Return, Var
 from tapegen.ir.recursion_limit import deep

@@ -1,5 +1,6 @@
 """Frontend: lowers a Python function for given argument types to IR, by abstract interpretation of its syntax tree.
 
+* `lowered` - a lowered function, and how a call binds to it
 * `lower` - the entry points: `lower_function`, `lower_call`
 * `source` - from a function object to a checked syntax tree
 * `values` - abstract values, the state of a path, phi nodes

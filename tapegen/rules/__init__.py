@@ -1,5 +1,6 @@
 """Derivative rules, one plain Python function each; those of SciPy are registered when SciPy is imported.
 
+* `rule` - a rule as data, and what is checked of its body
 * `registry` - decorators that register rules, and their lookup
 * `helpers` - what rule bodies may call besides NumPy
 * `saved_values` - which operands a rule body reads, and the body cut down to the wanted derivatives
@@ -24,7 +25,6 @@ from __future__ import annotations
 from importlib import import_module
 
 from tapegen.rules.registry import (
-    Rule,
     all_refusals,
     all_rules,
     expands,
@@ -37,6 +37,7 @@ from tapegen.rules.registry import (
     refused,
     rule_of,
 )
+from tapegen.rules.rule import Rule
 
 for _area in (
     "numpy.elementwise",

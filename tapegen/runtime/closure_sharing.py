@@ -19,7 +19,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from tapegen.errors import InternalError, TapegenError
-from tapegen.frontend.lower import Lowered
+from tapegen.frontend.lowered import Lowered
 from tapegen.frontend.values.pytree import same_static
 from tapegen.ir.fingerprint import Places, canonical_text
 from tapegen.ir.nodes import Function

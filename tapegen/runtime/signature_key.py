@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import BadArgument
-from tapegen.frontend.lower import Lowered
+from tapegen.frontend.lowered import Lowered
 from tapegen.frontend.values.assumptions import guards_hold
 from tapegen.frontend.values.pytree import DTYPES, Abstract, Leaf, StaticValue, Struct, leaf_type, same_static
 

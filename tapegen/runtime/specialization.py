@@ -15,7 +15,8 @@ from typing import Any
 from tapegen.backend.numba.build import building
 from tapegen.errors import BadArgument, NotDifferentiable, Span
 from tapegen.frontend.calls.custom_rules import own_rule
-from tapegen.frontend.lower import Lowered, lower_function
+from tapegen.frontend.lower import lower_function
+from tapegen.frontend.lowered import Lowered
 from tapegen.frontend.mutation.caller_objects import OtherForm
 from tapegen.frontend.source.callables import calling, own_signature, unwrap
 from tapegen.frontend.source.parse import span_of_definition, span_of_parameter

@@ -14,7 +14,7 @@ import numpy as np
 from tapegen.errors import MissingRule, NotDifferentiable
 from tapegen.ir.intrinsics import sum_to
 from tapegen.rules import Rule, rule_of
-from tapegen.rules.registry import wrong_count
+from tapegen.rules.rule import wrong_count
 from tapegen.runtime.tracebacks import hides_frames
 from tapegen.testing.finite_differences import FLOAT32_TOLERANCE, STEP, WEIGHTS, is_float, to_float64
 

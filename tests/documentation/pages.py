@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tapegen.pipeline.options import Options
-from tapegen.rules.registry import Rule
+from tapegen.rules.rule import Rule
 
 DOCS = Path(__file__).parents[2] / "docs"
 

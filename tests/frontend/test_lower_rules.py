@@ -17,7 +17,8 @@ from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Const, Expr, Function, Return, Slice, Tuple, Var
 from tapegen.ir.printer import block_text
 from tapegen.ir.types import INT, Array, Scalar
-from tapegen.rules import all_rules, gradient_modifiers, registry
+from tapegen.rules import all_rules, gradient_modifiers
+from tapegen.rules.rule import Rule
 from tapegen.testing import default_cases
 from tests.interpret import evaluate, run
 from tests.rule_cases import VARIANTS, call
@@ -84,7 +85,7 @@ def written_out(body: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     return build(result)
 
 
-def calls_of(rule: registry.Rule) -> list[tuple[tuple, dict[str, Any]]]:
+def calls_of(rule: Rule) -> list[tuple[tuple, dict[str, Any]]]:
     """Arguments for the body of a rule."""
     found = []
     default = () if rule.domain is None and rule.shapes is None else default_cases(rule)
@@ -126,13 +127,13 @@ def agree(got: Any, want: Any) -> None:
         np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13)
 
 
-def _id(rule: registry.Rule) -> str:
+def _id(rule: Rule) -> str:
     return f"{getattr(rule.func, '__module__', None) or 'ufunc'}.{getattr(rule.func, '__name__', rule.func)}"
 
 
 @pytest.mark.filterwarnings("ignore:.row_stack. alias:DeprecationWarning")
 @pytest.mark.parametrize("rule", BODIES, ids=_id)
-def test_rule(rule: registry.Rule) -> None:
+def test_rule(rule: Rule) -> None:
     assert rule.body is not None
     for args, kwargs in calls_of(rule):
         with np.errstate(all="ignore"):

@@ -20,6 +20,7 @@ from tapegen.errors import MissingRule, NotDifferentiable
 from tapegen.rules import all_rules, expands, fixed, linear, partials, pullback, registry, rule_of
 from tapegen.rules.gradient_modifiers import SURGERY, stop_gradient
 from tapegen.rules.helpers import is_compile_time
+from tapegen.rules.rule import Rule, check_parameters
 from tapegen.testing import check_rule
 from tests.rule_cases import (
     EXACT,
@@ -56,13 +57,13 @@ def test_bodies_have_the_parameters_of_their_kinds() -> None:
     """What the registry checks of the rules of users at once, and of those of tapegen not at each import."""
     for rule in all_rules():
         if rule.body is not None:
-            registry.check_parameters(rule, name_of(rule.func))
+            check_parameters(rule, name_of(rule.func))
 
 
 @pytest.mark.filterwarnings("ignore:.row_stack. alias:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:logm result may be inaccurate")  # of float32
 @pytest.mark.parametrize("rule", ACTIVE, ids=lambda rule: name_of(rule.func))
-def test_rule(rule: registry.Rule) -> None:
+def test_rule(rule: Rule) -> None:
     if rule.domain is not None or rule.shapes is not None or rule.func not in CASES:
         check_rule(rule.func)
     check_rule(rule.func, cases=CASES.get(rule.func, []))
@@ -98,13 +99,13 @@ def test_a_slope_declared_inactive_is_found(fresh_registry: None) -> None:
 # ---- elementwise rules to the last digits ----------------------------------------------------------------------------
 
 
-def declared_rule(func: Callable) -> registry.Rule:
+def declared_rule(func: Callable) -> Rule:
     rule = rule_of(func)
     assert rule is not None
     return rule
 
 
-def partials_at(rule: registry.Rule, point: tuple) -> tuple:
+def partials_at(rule: Rule, point: tuple) -> tuple:
     """The partials that a rule gives at one point; None stays."""
     assert rule.body is not None
     extra = {"out": rule.func(*point)} if rule.reads("out") else {}
@@ -168,7 +169,7 @@ def test_equal_eigenvalues_with_untouched_vectors() -> None:
     np.testing.assert_array_equal(got, np.eye(2))
 
 
-def fails_somewhere(rule: registry.Rule, grid: list) -> bool:
+def fails_somewhere(rule: Rule, grid: list) -> bool:
     """Whether any partial derivative is not finite at a point of the grid."""
     assert rule.body is not None
     arity = len([p for p in inspect.signature(rule.body).parameters.values() if p.kind is not p.KEYWORD_ONLY])
@@ -185,7 +186,7 @@ def fails_somewhere(rule: registry.Rule, grid: list) -> bool:
 
 
 @pytest.mark.parametrize("rule", [r for r in ACTIVE if r.kind == "partials"], ids=lambda rule: name_of(rule.func))
-def test_non_finite_partials_are_declared(rule: registry.Rule) -> None:
+def test_non_finite_partials_are_declared(rule: Rule) -> None:
     """The guard against `0 * inf` is emitted exactly for rules that say so."""
     grid = [-1e200, -800.0, -1.0, -0.5, -1e-200, 0.0, 1e-200, 0.5, 1.0, 2.0, 800.0, 1e200]
     found = fails_somewhere(rule, [np.float64(x) for x in grid])
@@ -198,7 +199,7 @@ OF_COMPLEX = [r for r in OF_COMPLEX if getattr(r.func, "__module__", None) != "m
 
 
 @pytest.mark.parametrize("rule", OF_COMPLEX, ids=lambda rule: name_of(rule.func))
-def test_poles_off_the_real_line_are_declared(rule: registry.Rule) -> None:
+def test_poles_off_the_real_line_are_declared(rule: Rule) -> None:
     grid = [1j, -1j, 1.0 + 0j, -1.0 + 0j, 0j, 0.5 + 0.5j, 3.0 + 800j, 3000.0 - 3.0j, -1e-200 + 1e-200j]
     found = fails_somewhere(rule, [np.complex128(z) for z in grid])
     raises = getattr(rule.func, "__module__", None) in ("math", "builtins", "cmath")
@@ -251,7 +252,7 @@ REFUSED = (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp
 
 
 @pytest.mark.parametrize("rule", [r for r in ACTIVE if not r.written], ids=lambda rule: name_of(rule.func))
-def test_body_is_text_that_can_be_inlined(rule: registry.Rule) -> None:
+def test_body_is_text_that_can_be_inlined(rule: Rule) -> None:
     """Simple statements, and calls of functions that have rules themselves: second derivatives need nothing new."""
     for body in filter(None, (rule.body, rule.pushforward)):
         for func, tree in reached_functions(body):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.rules.registry import Rule
+from tapegen.rules.rule import Rule
 from tapegen.rules.saved_values import chosen
 from tapegen.testing import Case, default_cases
 from tests.rule_cases import VARIANTS

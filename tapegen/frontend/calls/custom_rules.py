@@ -19,7 +19,8 @@ from tapegen.frontend.values.result_types import any_size, is_self_contained
 from tapegen.ir.nodes import Var
 from tapegen.ir.printer import callable_text
 from tapegen.ir.types import Array, Scalar, TupleOf, Type
-from tapegen.rules.registry import Rule, plain, rule_of, signature_of
+from tapegen.rules.registry import plain, rule_of
+from tapegen.rules.rule import Rule, signature_of
 
 Probe = Callable[[FunctionType, Sequence[Any], Mapping[str, Any]], Context]
 _PACKAGES = frozenset({"tapegen", "builtins"})

@@ -26,7 +26,8 @@ from tapegen.frontend.values.state import Captured, Ref, known_value
 from tapegen.ir.printer import callable_text
 from tapegen.ir.types import Array, Scalar, is_floating, python_class
 from tapegen.rules.numpy import decompositions
-from tapegen.rules.registry import rule_of, signature_of
+from tapegen.rules.registry import rule_of
+from tapegen.rules.rule import signature_of
 
 _PACKAGES = frozenset({"numpy", "math", "cmath", "scipy", "operator", "_operator"})
 _STATIC_NAMES = frozenset(

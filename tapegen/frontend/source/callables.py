@@ -16,7 +16,8 @@ from tapegen.frontend.source.hints import OF_FUNCTIONS
 from tapegen.frontend.source.synthesize import function_from_text
 from tapegen.ir.names import NameSupply
 from tapegen.ir.protocols import mark_of
-from tapegen.rules.registry import all_rules, rule_of, signature_of
+from tapegen.rules.registry import all_rules, rule_of
+from tapegen.rules.rule import signature_of
 
 _PACKAGE = __name__.partition(".")[0]
 

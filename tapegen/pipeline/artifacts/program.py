@@ -12,7 +12,7 @@ from tapegen.analysis.side_effects import effects_of
 from tapegen.backend.cache.derived_programs import Derived, Place
 from tapegen.backend.numba.build import building, decorator_text
 from tapegen.backend.printer.source import PythonSource
-from tapegen.frontend.lower import Lowered
+from tapegen.frontend.lowered import Lowered
 from tapegen.frontend.values.pytree import Abstract
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Block, Function, If, Raise, Store, Var

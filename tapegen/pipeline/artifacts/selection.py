@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any, Protocol
 
 from tapegen.errors import BadArgument, Span
-from tapegen.frontend.lower import Lowered
+from tapegen.frontend.lowered import Lowered
 from tapegen.frontend.source.parse import span_of_parameter
 from tapegen.frontend.values.pytree import Abstract, Leaf, Slot, StaticValue, Struct, kind_of_result, leaves_of
 from tapegen.ir.nodes import Return, Var

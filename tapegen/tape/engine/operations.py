@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.rules.registry import Rule, registered, rule_of
+from tapegen.rules.registry import registered, rule_of
+from tapegen.rules.rule import Rule
 from tapegen.rules.saved_values import Slice, sliced
 
 _VARIADIC = inspect.Parameter.VAR_POSITIONAL

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.rules.registry import Rule
+from tapegen.rules.rule import Rule
 from tapegen.tape.engine.operations import Operation
 from tapegen.tape.engine.state import STATE, Call
 from tapegen.tape.tensors.tensor import Tensor, Traced, fresh, note

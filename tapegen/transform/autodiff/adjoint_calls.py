@@ -30,7 +30,7 @@ from tapegen.ir.nodes import (
     Var,
 )
 from tapegen.ir.types import INT, Array, ListOf, Scalar, TupleOf, Type, is_floating
-from tapegen.rules.registry import Rule
+from tapegen.rules.rule import Rule
 from tapegen.transform.analyses import Facts
 from tapegen.transform.autodiff.cotangents import CotangentMap
 from tapegen.transform.autodiff.residuals import Residuals

@@ -33,7 +33,7 @@ from tapegen.ir.nodes import (
     Var,
 )
 from tapegen.ir.types import Array, ListOf, Scalar, TupleOf, Type
-from tapegen.rules.registry import Rule, signature_of
+from tapegen.rules.rule import Rule, signature_of
 from tapegen.transform.analyses import Facts
 from tapegen.transform.autodiff.rule_application import (
     bind_arguments,

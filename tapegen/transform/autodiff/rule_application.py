@@ -40,7 +40,8 @@ from tapegen.ir.nodes import (
 )
 from tapegen.ir.printer import callable_text
 from tapegen.ir.types import Array, Scalar
-from tapegen.rules.registry import Rule, positional_names, refusal_of, rule_of, signature_of, wrong_count
+from tapegen.rules.registry import refusal_of, rule_of
+from tapegen.rules.rule import Rule, positional_names, signature_of, wrong_count
 
 _RAISES_INSTEAD = frozenset({operator.truediv, math.log, math.log2, math.log10, math.log1p, math.exp, math.atanh})
 """Functions of Python floats that raise where a partial derivative would not be finite."""

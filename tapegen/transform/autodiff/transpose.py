@@ -15,7 +15,7 @@ from tapegen.frontend.source.synthesize import function_from_text
 from tapegen.ir import traversal
 from tapegen.ir.nodes import Block, Effect, Expr, Function, Return, Store, Var
 from tapegen.rules.implicit import grad
-from tapegen.rules.registry import signature_of
+from tapegen.rules.rule import signature_of
 
 
 @functools.lru_cache(maxsize=256)
