@@ -41,6 +41,7 @@ from tapegen.loops.scalarize import concatenation, contractions, index_functions
 from tapegen.loops.scalarize.driver import scalarize
 from tapegen.loops.vectorize.check_coalescing import coalesce_checks
 from tapegen.loops.vectorize.dot_fusion import fuse_dot_products
+from tapegen.loops.vectorize.excluded_iterations import split_excluded_iterations
 from tapegen.loops.vectorize.height_reduction import reduce_recurrence_height
 from tapegen.loops.vectorize.if_conversion import if_convert_division
 from tapegen.loops.vectorize.index_set_splitting import split_index_sets
@@ -75,6 +76,7 @@ PASSES: tuple[Pass[Function], ...] = (
     Pass("insert_bailouts", insert_bailouts, "messages that need Python: it runs instead", False, ("bailouts",)),
     Pass("inline_templates", inline_templates, "functions that compiled code cannot call, as their templates", False),
     Pass("insert_overflow_checks", insert_overflow_checks, "Python integers must not wrap around", False, ("wide",)),
+    Pass("split_excluded_iterations", split_excluded_iterations, "pair loops that take vector instructions"),
     Pass("scalarize", scalarize, "array statements as loop nests", False, ("boundscheck", "messages")),
     Pass("eliminate_dead_stores", eliminate_dead_stores, "what nothing reads is not computed"),
     Pass("unroll_short_loops", unroll_short_loops, "elements of small vectors as scalars"),

@@ -74,6 +74,15 @@ def small_vectors(x: Any) -> Any:
     return total
 
 
+def other_pairs(x: Any) -> Any:
+    total = 0.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[0]):
+            if i != j:
+                total += x[i] * x[j] ** 2
+    return total
+
+
 FIRES: dict[str, Any] = {
     "count_loops": counting,
     "convert_lists": filling,
@@ -82,6 +91,7 @@ FIRES: dict[str, Any] = {
     "hoist_invariants": invariant,
     "eliminate_common_subexpressions": "nbody",
     "eliminate_dead_stores": "syrk",
+    "split_excluded_iterations": other_pairs,
     "unroll_short_loops": small_vectors,
     "split_live_ranges": reassigned,
     "hoist_invariant_loads": "cholesky",

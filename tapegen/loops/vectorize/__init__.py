@@ -1,5 +1,6 @@
 """Vectorization: innermost loops in the shape that LLVM vectorizes.
 
+* `excluded_iterations` - index set splitting of loops that leave out one iteration
 * `short_loops` - full unrolling of loops over small vectors
 * `height_reduction` - recurrence height reduction
 * `loop_reversal` - loops that count up
