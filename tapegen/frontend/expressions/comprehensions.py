@@ -11,7 +11,7 @@ import numpy as np
 
 from tapegen.errors import UnsupportedSyntax
 from tapegen.frontend.expressions.expressions import Given, evaluates
-from tapegen.frontend.expressions.iterables import iterable
+from tapegen.frontend.expressions.iterables import iterable, known_length
 from tapegen.frontend.lowering.control_flow import Region, run
 from tapegen.frontend.source.liveness import Liveness, bound_in, liveness_of
 from tapegen.frontend.templates.builtin_functions import COMPENSATES, with_item, with_lost
@@ -92,6 +92,8 @@ def consume(cx: Context, node: gast.ListComp | gast.GeneratorExp, consumer: Any)
     first = iterable(cx, node.generators[0].iter)
     if plain and not first.unroll:
         return comprehend(cx, node, first, consumer), True
+    if consumer is tuple and not several and not node.generators[0].ifs:
+        first = dataclasses.replace(first, length=known_length(cx, first), unroll=True)
     return comprehend(cx, node, first), False
 
 
