@@ -34,6 +34,7 @@ from tapegen.transform.autodiff.reverse import Sweeps, reverse
 from tapegen.transform.autodiff.selection_loops import selections
 from tapegen.transform.autodiff.shadow_memory import mirror
 from tapegen.transform.autodiff.vector_forward import Several, several
+from tapegen.transform.autodiff.viewed_merges import name_viewed_merges
 from tapegen.transform.messages import without_messages
 from tapegen.transform.recording.assemble import (
     doc_of,
@@ -111,17 +112,29 @@ def primal(lowered: Function, user_names: Set[str]) -> Function:
 # ---- reverse mode ----------------------------------------------------------------------------------------------------
 
 
+def separate_viewed_merges(derivation: Derivation) -> Derivation:
+    """Give a merge a second name where a view of it outlives its value."""
+    program = name_viewed_merges(derivation.program, _merges(derivation), derivation.names)
+    if program != derivation.program:
+        derivation.program = program
+        derivation.analyze()
+    return derivation
+
+
 def insert_shadows(derivation: Derivation) -> Derivation:
     """Insert shadow arrays, which follow the program's references where aliasing is known only at run time."""
     _refuse_written_parts(derivation.program, derivation.facts)
-    merges = {var for var, assigns in derivation.facts.scopes.assigns.items() if len(assigns) > 1}
-    facts = derivation.facts
+    facts, merges = derivation.facts, _merges(derivation)
     derivation.program, derivation.mirrors = mirror(
         derivation.program, facts.effects.conflicts, facts.activity.active, merges, derivation.names
     )
     if derivation.mirrors.of:
         derivation.analyze()
     return derivation
+
+
+def _merges(derivation: Derivation) -> Set[Var]:
+    return {var for var, assigns in derivation.facts.scopes.assigns.items() if len(assigns) > 1}
 
 
 def recognize_selections(derivation: Derivation) -> Derivation:
@@ -279,6 +292,7 @@ def assemble_forms(derivation: Derivation) -> Derivation:
 
 REVERSE_PASSES: tuple[Pass[Derivation], ...] = (
     *PREPARATION,
+    Pass("separate_viewed_merges", separate_viewed_merges, "views of a value that a loop replaces", False),
     Pass("insert_shadows", insert_shadows, "cotangents of arrays that may be one and the same", False),
     Pass("recognize_selections", recognize_selections, "argmin loops: the backward sweep visits one candidate", False),
     Pass("derive_sweeps", derive_sweeps, "reverse mode", False),

@@ -2,6 +2,7 @@
 
 * `expand_formulas` - functions whose rule is a formula, expanded
 * `selection_loops` - loops that select one candidate
+* `viewed_merges` - a second name for merges whose views outlive their value
 * `shadow_memory` - run-time cotangent buffers where names alias only at run time
 * `rule_application` - rules applied to IR operands
 * `transpose` - pushforwards of linear rules that have a pullback only
