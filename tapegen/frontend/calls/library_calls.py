@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import BadArgument, MissingRule, NotDifferentiable, TapegenError
-from tapegen.frontend.calls.opaque_calls import call_foreign
+from tapegen.frontend.calls.opaque_calls import call_at_entry, call_foreign
 from tapegen.frontend.expressions.subscripts import Place, load_place
 from tapegen.frontend.library.output_arrays import check_type, drops_output, write_result
 from tapegen.frontend.library.ufunc_at import apply_at
@@ -21,7 +21,7 @@ from tapegen.frontend.values.captures import captured_shape
 from tapegen.frontend.values.constant_shapes import extent
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.materialize import operand, run_list_of, static, struct_of, type_of
-from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct, tuple_of
+from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, Struct, tuple_of
 from tapegen.frontend.values.state import Captured, Ref, known_value
 from tapegen.ir.printer import callable_text
 from tapegen.ir.types import Array, Scalar, is_floating, python_class
@@ -146,8 +146,14 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     other = "array" if func in _ANY_NUMBER else ""
     args = [_prepared(cx, func, names[k] if k < len(names) else other, arg) for k, arg in enumerate(args)]
     kwargs = {name: _prepared(cx, func, name, value) for name, value in kwargs.items()}
-    if rule_of(func) is None and out is None:
+    if rule is None and out is None:
         return call_foreign(cx, func, args, kwargs, hint)
+    if rule is not None and rule.kind == "expands" and out is None:
+        given = (*args, *kwargs.values())
+        if all(known_value(value) is not UNKNOWN for value in given):  # the formula may lack some of the options
+            made = call_at_entry(cx, func, args, kwargs)
+            if made is not None:
+                return made
     result = emit_call(cx, func, args, kwargs, hint if out is None else None)
     return result if out is None else write_result(cx, func, out, result, (*args, *kwargs.values()), casting)
 
