@@ -287,6 +287,7 @@ VIEW_CALLS = frozenset(
         np.expand_dims,
         np.diagonal,
         np.broadcast_to,
+        np.lib.stride_tricks.sliding_window_view,
         np.flip,
         np.flipud,
         np.fliplr,
@@ -302,7 +303,9 @@ VIEW_CALLS = frozenset(
 )
 """Functions whose result may share memory with their first argument."""
 
-READ_ONLY_VIEWS = frozenset({np.diagonal, np.broadcast_to, real_part, imaginary_part})
+READ_ONLY_VIEWS = frozenset(
+    {np.diagonal, np.broadcast_to, np.lib.stride_tricks.sliding_window_view, real_part, imaginary_part}
+)
 """Those whose view of a cotangent is read-only, or is not the cotangent of the view."""
 
 

@@ -87,9 +87,9 @@ refused(
     advice="Use a plain array, with '@' for products of matrices.",
 )
 refused(
-    *(np.lib.stride_tricks.as_strided, np.lib.stride_tricks.sliding_window_view),
+    np.lib.stride_tricks.as_strided,
     reason="it looks at memory several times, which derivatives do not follow.",
-    advice="Write x[np.arange(x.size - n + 1)[:, None] + np.arange(n)] for windows of n elements.",
+    advice="Use np.lib.stride_tricks.sliding_window_view for windows, np.broadcast_to, or indices.",
 )
 refused(
     *(np.busday_count, np.busday_offset, np.is_busday, np.datetime_as_string, np.datetime_data, np.isnat),

@@ -23,7 +23,10 @@ from tapegen.rules.external_functions import matrices, numbers
 _LIBRARIES = ("numpy", "math", "cmath", "scipy.special", "scipy")
 _SPELLING: dict[Any, str] = {np.absolute: "abs", np.conjugate: "conj", np.remainder: "mod", np.bool_: "bool_"}
 _KNOWN = frozenset({"builtins", "numpy", "scipy", "math", "cmath", "logging", "warnings"})
-_THROUGH_NUMPY = ("numpy.linalg", "numpy.fft", "numpy.random", "numpy.lib.stride_tricks", "numpy.polynomial")
+_THROUGH_NUMPY = (
+    *("numpy.linalg", "numpy.fft", "numpy.random", "numpy.polynomial"),
+    *("numpy.lib", "numpy.lib.stride_tricks"),
+)
 
 
 class Namespace:

@@ -194,7 +194,8 @@ def _is_read_only(cx: Context, array: Var) -> bool:
         made = cx.symbols.definitions.get(made.array)
     if isinstance(made, Call) and made.func is np.diag:
         return isinstance(made.type, Array) and made.type.rank == 1
-    return isinstance(made, Call) and made.func in (np.broadcast_to, np.diagonal)
+    views = (np.broadcast_to, np.diagonal, np.lib.stride_tricks.sliding_window_view)
+    return isinstance(made, Call) and made.func in views
 
 
 def _check_narrower(cx: Context, base: Leaf, array: Var, stored: Type) -> None:

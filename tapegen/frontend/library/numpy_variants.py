@@ -6,14 +6,16 @@ import operator
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
+from tapegen.errors import NotDifferentiable
 from tapegen.frontend.calls.handlers import PASSED_ON, handles
 from tapegen.frontend.calls.library_calls import call_library
 from tapegen.frontend.calls.resolve import call_value
 from tapegen.frontend.library.builtins import Args, Hint, Kwargs
 from tapegen.frontend.lowering.emit import emit_call
 from tapegen.frontend.values.context import Context
-from tapegen.frontend.values.materialize import static, type_of
+from tapegen.frontend.values.materialize import static, struct_of, type_of
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, Struct, tuple_of
 from tapegen.frontend.values.state import known_value
 from tapegen.ir import intrinsics
@@ -245,6 +247,23 @@ def _einsum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         order = tuple(map(terms[0].index, result))
         return call_library(cx, np.transpose, [*taken, StaticValue(order)], {}, hint)
     return call_library(cx, np.einsum, [StaticValue(f"{','.join(terms)}->{result}"), *taken], kwargs, hint)
+
+
+@handles(sliding_window_view, takes="x, window_shape, axis=None, *, subok=False, writeable=False")
+def _windows(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    x, shape, axis = [*args, StaticValue(None)][:3]
+    for name in ("subok", "writeable"):
+        if static(cx, kwargs.get(name, StaticValue(False)), f"'{name}'"):
+            raise cx.refusal(
+                NotDifferentiable, f"'{name}' of windows is not supported.", "Leave it out, and store into the array."
+            )
+    if not isinstance(type_of(x), Array):
+        x = call_library(cx, np.array, [x], {})
+    content = struct_of(cx, shape)
+    sizes = shape if content is None else tuple_of(content.children)
+    known = static(cx, axis, "the axis")
+    axes = tuple(known) if isinstance(known, list | tuple) else known
+    return emit_call(cx, sliding_window_view, (x, sizes, StaticValue(axes)), {}, hint)
 
 
 def _diagonal(cx: Context, term: str, operand: Leaf) -> tuple[str, Any]:

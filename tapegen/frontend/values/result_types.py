@@ -325,9 +325,21 @@ def _broadcast_to(array: ArgType, shape: ArgType, **other: ArgType) -> Type | No
     return Array(dtype, len(items), "A", units(items))
 
 
+def _windows(x: ArgType, window_shape: ArgType, axis: ArgType = StaticValue(None), **other: ArgType) -> Type | None:
+    """The axes of the windows follow those of the array."""
+    if not isinstance(x, Array) or other:
+        return None
+    return Array(x.dtype, x.rank + len(shape_items(window_shape)), "A")
+
+
 def _copy(a: ArgType, *order: ArgType, **other: ArgType) -> Type | None:
     """`np.copy` has C order: it is printed as `a.copy()`."""
     return replace(a, layout="C") if isinstance(a, Array) and not order and not other else None
 
 
-_SHAPED: dict[Any, Callable[..., Type | None]] = {np.reshape: _reshape, np.broadcast_to: _broadcast_to, np.copy: _copy}
+_SHAPED: dict[Any, Callable[..., Type | None]] = {
+    np.reshape: _reshape,
+    np.broadcast_to: _broadcast_to,
+    np.lib.stride_tricks.sliding_window_view: _windows,
+    np.copy: _copy,
+}

@@ -7,16 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from tapegen.ir import intrinsics
 from tapegen.ir.affine import minus, plus, times
 from tapegen.ir.nodes import Call, Const, Expr, Load, Slice, Tuple, Var
 from tapegen.ir.types import BOOL, INT, Array, Scalar, TupleOf
 from tapegen.loops.analysis.symbolic_bounds import UNIT, Extents
-from tapegen.loops.legalize.builder import LoopBuilder
+from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder
 from tapegen.loops.legalize.registry import FILL, LAZY, SCALAR, SEVERAL, arguments, handles
 from tapegen.loops.scalarize.expressions import lazy, scalar
-from tapegen.loops.scalarize.permutations import shape_extents, static
+from tapegen.loops.scalarize.permutations import cheap, shape_extents, static
 from tapegen.loops.scalarize.slicing import position
 
 RESHAPES = frozenset({np.reshape, np.ravel})
@@ -78,6 +79,11 @@ def native_view(w: LoopBuilder, expr: Expr) -> Expr | None:
     if expr.func is np.broadcast_to:
         sizes = tuple(w.clamped(extent) for extent in shape_extents(w, expr.args[1]))
         return Call(np.broadcast_to, (base, Tuple(sizes)), (), expr.type)
+    if expr.func is sliding_window_view:
+        _, windows, axis = arguments(w, expr, "x", "window_shape", "axis")
+        sizes = tuple(w.clamped(extent) for extent in shape_extents(w, windows))
+        axes = Tuple(tuple(Const(k) for k in _axes_of_windows(w, axis, w.array(base).rank)))
+        return Call(sliding_window_view, (base, Tuple(sizes), axes), (), expr.type)
     assert isinstance(base.type, Array)
     stand_in = Var("?", base.type)
     w.facts.set_shape(stand_in, lazy(w, base).extents)
@@ -214,6 +220,32 @@ def _split(w: LoopBuilder, call: Call) -> tuple[Expr, ...]:
         Load(base, (*front, Slice(lo, hi)), type_)
         for lo, hi, type_ in zip(bounds, bounds[1:], call.type.items, strict=False)
     )
+
+
+def _axes_of_windows(w: LoopBuilder, axis: Any, rank: int) -> tuple[int, ...]:
+    axes = range(rank) if axis is None or axis == Const(None) else static(w, axis, "an axis")
+    return tuple(k % rank for k in ((axes,) if isinstance(axes, int) else axes))
+
+
+@handles(LAZY, sliding_window_view)
+def _windows(w: LoopBuilder, call: Call) -> ElementRule:
+    array, windows, axis = arguments(w, call, "x", "window_shape", "axis")
+    x = cheap(w, lazy(w, array))
+    sizes = shape_extents(w, windows)
+    axes = _axes_of_windows(w, axis, x.rank)
+    extents = list(x.extents)
+    for k, size in zip(axes, sizes, strict=True):
+        w.require(size.form, ValueError, "`window_shape` cannot contain negative values")
+        w.require(extents[k].form - size.form, ValueError, "window shape cannot be larger than input array shape")
+        extents[k] = w.extent(w.bind(plus(minus(extents[k].size, size.size), 1), "n"))
+
+    def at(index: Indices) -> Expr:
+        where = list(index[: x.rank])
+        for k, shift in zip(axes, index[x.rank :], strict=True):
+            where[k] = plus(where[k], shift)
+        return x.at(tuple(where))
+
+    return ElementRule((*extents, *sizes), x.dtype, at)
 
 
 @handles(SEVERAL, np.meshgrid)

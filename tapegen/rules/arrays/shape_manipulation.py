@@ -65,6 +65,27 @@ def broadcast_arrays(*args, out_bar):
     return out_bar  # un-broadcasting is the compiler's
 
 
+@linear(np.lib.stride_tricks.sliding_window_view, in_="x", shapes=[(5,), fixed(3)], of_complex=True)
+def sliding_window_view(x, window_shape, axis=None, *, out_bar):
+    sizes = window_shape if isinstance(window_shape, tuple) else (window_shape,)
+    if axis is None:
+        axis = tuple(range(np.ndim(x)))
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    for k in range(len(sizes) - 1, -1, -1):
+        out_bar = _sum_of_windows(out_bar, axes[k] % np.ndim(x), sizes[k])
+    return out_bar
+
+
+def _sum_of_windows(windows, axis, size):
+    """An array with the sum of all that the windows along an axis show of each element; the last axis is gone."""
+    rows = windows if axis == 0 else np.moveaxis(windows, axis, 0)
+    count = np.shape(rows)[0]
+    total = np.zeros((count + (size - 1),) + np.shape(rows)[1:-1], dtype=rows.dtype)
+    for k in range(size):
+        total[k : k + count] += rows[..., k]
+    return total if axis == 0 else np.moveaxis(total, 0, axis)
+
+
 # ---- order of axes -------------------------------------------------------------------------------------------------
 
 
