@@ -3,7 +3,7 @@
 The air gains the carbon that people burn, and some from cleared forests; it loses to oceans and land in proportion to
 the excess over the level before industry, and gets a part of that back as they fill up; plants breathe in and out with
 the seasons, more strongly as the air gets richer.  The constants of these differential equations are fitted to the
-measurements of 1958-1990 (some weeks are missing), by a Runge-Kutta loop, its gradient and SciPy's optimiser.  Then the
+measurements of 1958-1990 (some weeks are missing), by a Runge-Kutta loop, its gradient and SciPy's optimizer.  Then the
 years 1991-2001 test what the model says about them.
 
 Data: Keeling and Whorf, Scripps Institution of Oceanography, as shipped with statsmodels (public domain); carbon burned
@@ -101,7 +101,7 @@ def emissions(times: np.ndarray) -> np.ndarray:
     return np.interp(stages, list(BURNED), list(BURNED.values())) + CLEARED
 
 
-# a first guess, and for each constant a step that the optimiser may think of as one
+# a first guess, and for each constant a step that the optimizer may think of as one
 START = {
     "start": 316.0,
     "uptake": 0.02,
@@ -119,7 +119,7 @@ UNIT = {
 
 
 def flatten(p: dict) -> np.ndarray:
-    """The constants as one vector, in the optimiser's units."""
+    """The constants as one vector, in the optimizer's units."""
     return np.concatenate([np.ravel(p[name] / UNIT[name]) for name in START])
 
 
@@ -141,7 +141,7 @@ def fit(times: np.ndarray, emitted: np.ndarray, measured: np.ndarray) -> tuple[d
         nonlocal evaluations
         evaluations += 1
         value, gradient = misfit.value_and_grad(unflatten(vector), times, emitted, measured)
-        # the gradient is a dict like its source; one unit of the optimiser is `UNIT`
+        # the gradient is a dict like its source; one unit of the optimizer is `UNIT`
         return value, np.concatenate([np.ravel(gradient[name] * UNIT[name]) for name in START])
 
     with tqdm(desc="fitting", unit="iteration", mininterval=0.5) as bar:

@@ -2,7 +2,7 @@
 
 A square plate with cold edges starts with a temperature that nobody measured.  Sixty-four sensors inside it are read
 twenty times while it cools.  The simulation below marches the temperature in place; its gradient, with respect to the
-1,444 unknown temperatures and the conductivity at once, costs a few simulations, and SciPy's optimiser does the rest.
+1,444 unknown temperatures and the conductivity at once, costs a few simulations, and SciPy's optimizer does the rest.
 
 Run it: `python examples/heat.py`.  It saves `examples/output/heat.png`.
 """
@@ -29,7 +29,7 @@ STEPS = 6  # time steps between readings
 NOISE = 0.1  # standard deviation of a reading, in degrees; the plate starts at up to 10
 TRUE_CONDUCTIVITY = 0.18
 SMOOTHNESS = 0.1  # how strongly the fit prefers a start without kinks
-UNIT = 1.0 / 30.0  # one unit of conductivity for the optimiser: about as influential as one degree somewhere
+UNIT = 1.0 / 30.0  # one unit of conductivity for the optimizer: about as influential as one degree somewhere
 OUTPUT = pathlib.Path(__file__).parent / "output" / "heat.png"
 
 
@@ -83,7 +83,7 @@ def true_start() -> np.ndarray:
 
 
 def recover(rows: np.ndarray, cols: np.ndarray, readings: np.ndarray) -> tuple[np.ndarray, float, list[float]]:
-    """Minimise the misfit over starting temperature and conductivity, beginning with a cold plate."""
+    """Minimize the misfit over starting temperature and conductivity, beginning with a cold plate."""
     history: list[float] = []
     inside = (slice(1, -1), slice(1, -1))
     unknowns = (SIZE - 2) ** 2

@@ -26,7 +26,7 @@ INDEX = np.array([1.0, CROWN, 1.0, FLINT, 1.0, CROWN, 1.0])
 FOCAL_LENGTH = 50.0  # millimetres
 FIELDS = np.radians([0.0, 10.0, 16.0])  # directions to the axis
 RAYS = 60  # in each direction
-EVALUATIONS = 200  # of the optimiser, at most
+EVALUATIONS = 200  # of the optimizer, at most
 PUPIL = 4.5  # radius of the bundle of rays
 GLASS = np.array([3.3, 1.0, 3.0])  # thickness of the lenses
 # curvatures of six surfaces in 1/mm, two distances between lenses, and from the last to the film

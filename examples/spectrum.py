@@ -52,7 +52,7 @@ def spectrum(p, x):
 
 
 def unpack(v):
-    """The parameters by name, from a vector in units that suit the optimiser."""
+    """The parameters by name, from a vector in units that suit the optimizer."""
     return {
         "height": 100.0 * v[0:3],
         "centre": v[3:6],

@@ -1,8 +1,8 @@
-"""Forecast sunspots with a Gaussian process whose hyperparameters maximise the likelihood.
+"""Forecast sunspots with a Gaussian process whose hyperparameters maximize the likelihood.
 
 The yearly number of sunspots rises and falls about every eleven years. A Gaussian process with a quasi-periodic
 covariance says how years at a given distance resemble each other; its five hyperparameters (among them the period)
-are found by the gradient of the marginal likelihood: that of a Cholesky factorisation and triangular solves.
+are found by the gradient of the marginal likelihood: that of a Cholesky factorization and triangular solves.
 
 Data: yearly sunspot numbers, 1700-2008, as shipped with statsmodels (public domain).
 

@@ -14,7 +14,7 @@ EDGES = ("reflect", "mirror", "nearest", "wrap", "constant", "grid-wrap", "grid-
 POLES = np.array([1.2, -0.4, 0.3])
 RECTANGLES = [(values(4, 5), values(2, 3)), (values(3, 2), values(4, 5)), (values(4, 4), values(2, 2))]
 
-# which section of a filter is normalised is looked at exactly: no element can be moved (tests/rules/test_scipy.py)
+# which section of a filter is normalized is looked at exactly: no element can be moved (tests/rules/test_scipy.py)
 ONE_SECTION = (signal.sosfilt,)
 
 SOLVERS = (

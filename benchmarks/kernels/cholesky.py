@@ -1,4 +1,4 @@
-"""Cholesky factorisation by loops in place: every operand is final, nothing to record."""
+"""Cholesky factorization by loops in place: every operand is final, nothing to record."""
 
 import math
 

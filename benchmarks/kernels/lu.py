@@ -1,4 +1,4 @@
-"""LU factorisation without pivoting, by loops in place."""
+"""LU factorization without pivoting, by loops in place."""
 
 import numpy as np
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-from benchmarks.wild import earth, finance, geometry, optimisation, science
+from benchmarks.wild import earth, finance, geometry, optimization, science
 from benchmarks.wild.calls import Call
 from benchmarks.wild.judge import Verdict, judged, summary
 
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--backend", default="python", choices=("python", "auto"))
     parser.add_argument("--write", action="store_true", help=f"write the report to {REPORT.name}")
     given = parser.parse_args(arguments)
-    every = [*earth.CALLS, *finance.CALLS, *geometry.CALLS, *optimisation.CALLS, *science.CALLS]
+    every = [*earth.CALLS, *finance.CALLS, *geometry.CALLS, *optimization.CALLS, *science.CALLS]
     chosen = [call for call in every if not given.packages or call.function.startswith(tuple(given.packages))]
     verdicts = []
     for call in chosen:

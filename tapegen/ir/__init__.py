@@ -13,7 +13,7 @@
 * `passes` - pass pipelines as data, and the switch of single passes
 * `fingerprint` - structural hash of a program, the content key of stored derivatives
 * `vector_math` - branch-free elementary functions that LLVM vectorizes
-* `protocols` - how lower layers recognise objects of higher layers
+* `protocols` - how lower layers recognize objects of higher layers
 * `keywords` - options of the functions that take derivatives
 * `recursion_limit` - recursion limit and garbage collection pause while passes run
 

@@ -128,7 +128,7 @@ class Call(Remembered):
 
     `func` is the Python object itself: `operator.mul` for `a * b`, `np.sin`, `math.exp`, `abs`, or one of the marker
     functions of `tapegen.ir.intrinsics` for what Python writes as syntax (`and`, `or`, ternary, `x.shape[k]`, casts).
-    Methods are normalised to functions (`x.sum()` is `Call(np.sum, (x,))`).
+    Methods are normalized to functions (`x.sum()` is `Call(np.sum, (x,))`).
     """
 
     func: Callable

@@ -1,4 +1,4 @@
-"""Protocols by which lower layers recognise objects of higher ones: by attributes, never by class."""
+"""Protocols by which lower layers recognize objects of higher ones: by attributes, never by class."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class Derivation:
         self.program = self.lowered
 
     def analyze(self, places: Places | None = None) -> None:
-        """Analyse the program, with what is known of its memory."""
+        """Analyze the program, with what is known of its memory."""
         again = self.differentiated_again
         self.facts = facts_of(self.program, self.wrt, self.results, places, again=again)
 

@@ -290,7 +290,7 @@ class SpecializationCache:
         )
         if _logger.isEnabledFor(logging.INFO):
             why = reason_for_program(self._programs, abstracts, arguments, options)
-            _logger.info("analysed %s in %.2f s: %s", self.function.__qualname__, monotonic() - begun, why)
+            _logger.info("analyzed %s in %.2f s: %s", self.function.__qualname__, monotonic() - begun, why)
         program = Program(lowered, self._home, abstracts, options)
         share_compiled_code(program, key)
         self._programs.add(key, program)

@@ -73,7 +73,7 @@ class Places:
 
 
 def places_of(function: Function) -> Places:
-    """Analyse where the values of a lowered program live."""
+    """Analyze where the values of a lowered program live."""
     scopes = scopes_of(function)
     return Places(scopes, effects_of(function), shapes_of(function, scopes))
 
@@ -81,7 +81,7 @@ def places_of(function: Function) -> Places:
 def facts_of(
     function: Function, wrt: Iterable[Var], results: Iterable[Var], places: Places | None = None, *, again: bool
 ) -> Facts:
-    """Analyse a lowered program for the derivative of `results` by `wrt`, perhaps differentiated `again`."""
+    """Analyze a lowered program for the derivative of `results` by `wrt`, perhaps differentiated `again`."""
     if places is None:
         places = places_of(function)
     activity = activity_of(function, wrt, results)

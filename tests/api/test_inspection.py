@@ -213,7 +213,7 @@ def sum_of_squares(x: Any) -> Any:
     return np.sum(x * x)
 
 
-def test_sources_of_the_last_specialisation_used() -> None:
+def test_sources_of_the_last_specialization_used() -> None:
     derived = differentiable(sum_of_squares, backend="python")
     with pytest.raises(BadArgument, match="has not been called yet"):
         _ = derived.backward_source

@@ -106,7 +106,7 @@ def f(a, b, n):
 
 
 def both(text: str, *args: Any) -> tuple[str, list[Any], list[Any]]:
-    """Optimised code of numba, and the values and arguments after compiled and plain runs."""
+    """Optimized code of numba, and the values and arguments after compiled and plain runs."""
     decorated = HEAD + "@njit(error_model='numpy')\n" + text.strip() + "\n"
     compiled = build_numba(PythonSource(decorated, "f", ("f",), decorator="njit"), from_start=True)
     plain = build_python(PythonSource(HEAD + text, "f", ("f",)))

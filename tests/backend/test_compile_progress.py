@@ -136,9 +136,9 @@ def test_the_log_says_what_why_and_how_long(caplog: pytest.LogCaptureFixture) ->
         f(X)
         f(X)
         f(fixed)
-    analysed, first, second = [record.getMessage() for record in caplog.records]
-    assert analysed.startswith("analysed test_the_log_says_what_why_and_how_long.<locals>.<lambda> in ")
-    assert analysed.endswith(" s: first call")
+    analyzed, first, second = [record.getMessage() for record in caplog.records]
+    assert analyzed.startswith("analyzed test_the_log_says_what_why_and_how_long.<locals>.<lambda> in ")
+    assert analyzed.endswith(" s: first call")
     assert first.startswith("compiled lambda_ (array(float64, 1d, C)) in ")
     assert first.endswith(" s: its first call")
     assert second.endswith(" s: x is read-only")

@@ -547,7 +547,7 @@ def test_future_features_of_the_module_are_those_of_the_check(tmp_path: Path) ->
     assert parse_function(load(tmp_path / "future.py", text).f).tree.name == "f"
 
 
-def test_specialised_bytecode_is_still_the_same_code() -> None:
+def test_specialized_bytecode_is_still_the_same_code() -> None:
     def hot(x: float) -> float:
         return x * math.sin(x) + len("ab")
 

@@ -56,7 +56,7 @@ def density_of_a_singular_matrix_allowed(x: np.ndarray) -> float:
     return logpdf(x[:2], np.zeros(2), cov, True) + logpdf(x[1:], np.ones(2), cov, allow_singular=False)
 
 
-def test_functions_of_optimisation() -> None:
+def test_functions_of_optimization() -> None:
     check(lambda x: optimize.rosen(x) + optimize.rosen([x[0], x[1] * x[2]]), V)
     check(lambda x: optimize.rosen_der(x) @ np.array([1.0, 2.0, 3.0]) + np.sum(optimize.rosen_der(x[:2]) ** 2), V)
 

@@ -1,4 +1,4 @@
-"""Factorisations of complex matrices: what does not depend on phases that LAPACK chooses has derivatives."""
+"""Factorizations of complex matrices: what does not depend on phases that LAPACK chooses has derivatives."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def test_higher_order() -> None:
     assert dy_dx.numpy() == 3.0 and d2y_dx2.numpy() == 6.0
 
 
-def test_input_gradient_regularisation() -> None:
+def test_input_gradient_regularization() -> None:
     x = tf.random.normal([7, 5])
     layer = tf.keras.layers.Dense(10, activation=tf.nn.relu)
     with tf.GradientTape() as t2:

@@ -178,7 +178,7 @@ def test_line_100_inner_gradient_outside_the_outer_block() -> None:
     assert outer.gradient(first, x) is None
 
 
-def test_line_101_two_tapes_and_regularisation() -> None:
+def test_line_101_two_tapes_and_regularization() -> None:
     x0, x1 = tg.constant(0.0), tg.constant(0.0)
     with tg.GradientTape() as tape0, tg.GradientTape() as tape1:
         tape0.watch(x0)

@@ -15,7 +15,7 @@ _LAPACK = frozenset(
     f"numba_{name}"
     for name in ("xxgetrf", "ez_xxgetri", "xgesv", "xxpotrf", "ez_xxxevd", "ez_gesdd", "ez_geqrf", "ez_xxgqr")
 )
-"""Symbols that machine code calls for factorisations, as far as `lapack.c` has them."""
+"""Symbols that machine code calls for factorizations, as far as `lapack.c` has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +71,18 @@ class Products:
         Raises
         ------
         BuildError
-            If it factorises matrices, and the provider has no routines for that.
+            If it factorizes matrices, and the provider has no routines for that.
         """
-        factorises = bool(_LAPACK.intersection(needed))
+        factorizes = bool(_LAPACK.intersection(needed))
         if self.name == "builtin":
-            if factorises:
+            if factorizes:
                 raise BuildError(
                     "the functions call LAPACK (np.linalg), which is not part of a library.",
                     "Give a library with CBLAS and LAPACK, OpenBLAS for one: --blas cblas:PATH.",
                 )
             return _file("products.c")
         parts = [f"#define TG_BLAS(name) {self.prefix}##name\n" if self.prefix else "#define TG_BLAS(name) name\n"]
-        return "\n".join([*parts, _file("cblas.c"), *([_file("lapack.c")] if factorises else [])])
+        return "\n".join([*parts, _file("cblas.c"), *([_file("lapack.c")] if factorizes else [])])
 
     @property
     def flags(self) -> tuple[str, ...]:

@@ -86,7 +86,7 @@ def lower_form(cx: Context, form: Form, frame: Frame, values: Mapping[str, Any])
             except Unreachable:
                 _refuse_changes(cx, frame, cells)
                 raise
-            output, exprs = flat_result(cx, _generalised(result))
+            output, exprs = flat_result(cx, _generalized(result))
             _refuse_changes(cx, frame, cells)
             sources, results, shares = _results(cx, exprs, params)
             written = [params[k].place for k in before.written]
@@ -144,10 +144,10 @@ def _parameter(cx: Context, form: Form, value: Any, path: Path, params: list[Par
     return Leaf(place)
 
 
-def _generalised(value: Any) -> Any:
+def _generalized(value: Any) -> Any:
     """A result without known scalars: other calls may return other values."""
     if isinstance(value, Struct):
-        return dataclasses.replace(value, children=tuple(map(_generalised, value.children)), whole=None)
+        return dataclasses.replace(value, children=tuple(map(_generalized, value.children)), whole=None)
     if isinstance(value, StaticValue) and (
         isinstance(value.value, np.generic) or (is_number(value.value) and not isinstance(value.value, bool))
     ):

@@ -54,7 +54,7 @@ class _Flow:
 
 
 def liveness_of(function: gast.FunctionDef | gast.Lambda) -> Liveness:
-    """Analyse a function; inner functions count as reads of the variables they capture."""
+    """Analyze a function; inner functions count as reads of the variables they capture."""
     body = function.body if isinstance(function.body, list) else [gast.Return(function.body)]
     pass_ = _Pass(Liveness())
     pass_.scan(body)

@@ -1,4 +1,4 @@
-"""Factorisations of matrices, real and complex: Cholesky, QR, eigenvalues, singular values.
+"""Factorizations of matrices, real and complex: Cholesky, QR, eigenvalues, singular values.
 
 The formulas are those of the literature, where a scalar changes by the real part of the trace of the adjoint of its
 cotangent times the change of the matrix; `np.conj` of inputs and outputs converts to tapegen's convention

@@ -1,6 +1,6 @@
 """FFT in compiled code: calls of the loops that the functions of `numpy.fft` run.
 
-They are the inner loops of generalised ufuncs, which `PyUFuncObject` of NumPy's C interface holds.  Compiled code
+They are the inner loops of generalized ufuncs, which `PyUFuncObject` of NumPy's C interface holds.  Compiled code
 refers to each by a symbol, not by an address, so that cached code finds it in another process.
 """
 

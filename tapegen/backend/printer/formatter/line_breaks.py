@@ -46,7 +46,7 @@ class Inside:
 INSIDE = Inside()
 # None: nothing can break here but inside brackets; a GroupId: where that group of optional parentheses breaks
 Level = Inside | GroupId | None
-# operands and the operators between them, whatever their precedence (a parenthesised operand counts as one)
+# operands and the operators between them, whatever their precedence (a parenthesized operand counts as one)
 _Chain = tuple[list[Operand], list[tuple[str, int]]]
 
 
@@ -205,7 +205,7 @@ class LineBreaker(ExpressionPrinter):
             or not _best_fits(value)
         ):
             return (left, operator, self._value(value))
-        # a target with brackets of its own: break the value first, parenthesise it next, break the target last
+        # a target with brackets of its own: break the value first, parenthesize it next, break the target last
         right = self.document(value)
         variants: list[Doc] = [
             (left, operator, right),

@@ -1,4 +1,4 @@
-"""Objectives of global optimisation: deap, SALib, opfunu (whose objects count their calls)."""
+"""Objectives of global optimization: deap, SALib, opfunu (whose objects count their calls)."""
 
 from __future__ import annotations
 
