@@ -116,7 +116,7 @@ class Jacobian:
             if program.lowered.mutations or not isinstance(error, TapegenError):
                 call.as_python_raises()
             if program.raises(error):
-                raise call.cannot_go_on(error) from error
+                raise call.errors.cannot_go_on(error) from error
             raise
         found = iter(blocks if isinstance(blocks, tuple) else (blocks,))
         others = {k: next(found) for k in kept}

@@ -11,6 +11,7 @@
 * `signature_key` - dispatch keys of calls
 * `closure_sharing` - compiled code shared by equal closures
 * `checkpointed_calls` - which loops of a call are checkpointed, in segments of which lengths
+* `calls` - parts of a call: cotangents, checks, errors
 * `bound_call` - one call of a specialized program, and its errors
 * `specialization_reason` - why a call needs a program of its own
 * `specialization` - one specialization per combination of argument types

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import copy
 import itertools
-import linecache
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from traceback import clear_frames
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -17,29 +15,24 @@ import numpy as np
 from tapegen.backend.numba import memory_limit
 from tapegen.backend.numba.library import messages
 from tapegen.backend.numba.memory_limit import LIST_FULL, TOO_MUCH
-from tapegen.errors import AliasError, BadArgument, Span, TapegenError, TapeMemoryError, of_program
-from tapegen.frontend.calls.custom_rules import own_rule
+from tapegen.errors import BadArgument, TapegenError, TapeMemoryError, of_program
 from tapegen.frontend.mutation import commit
 from tapegen.frontend.source.callables import calls_instead
-from tapegen.frontend.source.parse import span_of_parameter
 from tapegen.frontend.values.pytree import (
-    Slot,
-    StaticValue,
-    children_of,
     is_foreign,
 )
-from tapegen.ir import progress_bars, traversal
+from tapegen.ir import progress_bars
 from tapegen.ir.nodes import Var
-from tapegen.ir.printer import callable_text
-from tapegen.ir.types import Array
-from tapegen.pipeline.artifacts.error_locations import growing_loops, location, loop_of_tape
+from tapegen.pipeline.artifacts.error_locations import location, loop_of_tape
 from tapegen.pipeline.artifacts.executables import compile_only, warn_uncompiled
 from tapegen.pipeline.artifacts.execution import Raised, interpret, run
-from tapegen.pipeline.artifacts.program import CALLS, Form, Program
+from tapegen.pipeline.artifacts.program import Form, Program
 from tapegen.pipeline.artifacts.selection import Owner
-from tapegen.pipeline.fault_boundary import internal_error
 from tapegen.runtime import stored_state
-from tapegen.runtime.fast_call import FastCall, as_type, as_types, gradient_of, result_types, value_of
+from tapegen.runtime.calls.argument_checks import check_shapes, check_written
+from tapegen.runtime.calls.call_errors import CallErrors, user_line
+from tapegen.runtime.calls.cotangents import cotangents_of, unit_cotangent, zero_tangent
+from tapegen.runtime.fast_call import FastCall, as_types, gradient_of, result_types, value_of
 from tapegen.runtime.foreign_arrays import described, with_labels, with_numpy
 from tapegen.runtime.random_state import States, put_back, states_of
 from tapegen.runtime.repeated_messages import seen
@@ -49,8 +42,6 @@ from tapegen.transform.simplify.real_domain import TURNS_COMPLEX
 
 if TYPE_CHECKING:
     from tapegen.pipeline.inspection import Inspection
-
-_SHARING_EFFORT: Any = 10_000  # to decide whether two arrays share an element (int, but stubs know 0 and -1 only)
 
 
 def inspected(program: Program, leaves: Sequence[Any] | None = None) -> Inspection:
@@ -115,6 +106,11 @@ class BoundCall:
         values = self.values if self.owns_copies else copy.deepcopy(self.values)
         return replace(self, program=self.owner.varied(self.program, wrt), values=values, owns_copies=True)
 
+    @property
+    def errors(self) -> CallErrors:
+        """The errors of this call."""
+        return CallErrors(self.program, self.owner)
+
     # ---- calls -------------------------------------------------------------------------------------------------------
 
     def answer(self, form: Form, tangents: Sequence[Any] = ()) -> tuple[Any, ...]:
@@ -149,12 +145,12 @@ class BoundCall:
         program = self.program
         if program.never_returns:
             self.raise_as_python()
-        seeds = [_seed_one(seed) for seed in program.outline("joint").seeds]
+        seeds = [unit_cotangent(seed) for seed in program.outline("joint").seeds]
         leaves = self.leaves()
         _, values = self._within_budget("joint", leaves + seeds)
         count = len(values) - len(program.wrt_vars())
         if program.repeated.get("joint") is None:
-            self._check_shapes(values[count:], self._shapes(leaves))
+            check_shapes(self.errors, values[count:], self._shapes(leaves))
         self._remember("joint", lambda: FastCall.of_gradient(program, leaves, seeds))
         return self._stored(values[:count], leaves, "joint"), self._gradient(values[count:], "joint")
 
@@ -165,11 +161,11 @@ class BoundCall:
             return
         leaves = self.leaves()
         if form == "joint":
-            leaves += [_seed_one(seed) for seed in program.outline("joint").seeds]
+            leaves += [unit_cotangent(seed) for seed in program.outline("joint").seeds]
         elif form in ("jvp", "tangent"):
             form = self._tangent_form(form)
             given = dict(zip(program.lowered.function.params, leaves, strict=False))
-            leaves += [_zero_tangent(given[var]) for var in program.wrt_vars()]
+            leaves += [zero_tangent(given[var]) for var in program.wrt_vars()]
         compile_only(program, form, leaves, pullback=form == "record")
 
     def raise_as_python(self) -> None:
@@ -183,25 +179,10 @@ class BoundCall:
         try:
             self._value()
         except TypeError as error:
-            unfit = None if isinstance(error, TapegenError) else self._unfit(error)
+            unfit = None if isinstance(error, TapegenError) else self.errors.unfit(error, self._arguments())
             if unfit is None:
                 raise
             raise unfit from error
-
-    def _unfit(self, error: TypeError) -> BadArgument | None:
-        for name, value in self._arguments().items():
-            if value is not None and not isinstance(value, (str, bytes, set, frozenset)):
-                continue
-            kind = type(value).__name__
-            kinds = (f"'{kind}'", repr(np.asarray(value).dtype))  # the name in Python and in NumPy
-            if name in self.program.wrt_names or any(each in str(error) for each in kinds):
-                what = "None" if value is None else f"a {kind}"
-                return BadArgument(
-                    f"'{name}' is {what}, where a number or an array is needed ({type(error).__name__}: {error}).",
-                    "Pass a number or an array.",
-                    self._parameter(name),
-                )
-        return None
 
     def recorded_bytes(self) -> dict[str, int]:
         """Run the forward sweep, and count the bytes of what it hands to the backward sweep, by name."""
@@ -224,14 +205,16 @@ class BoundCall:
         @hides_frames
         def pullback(value_bar: Any) -> Any:
             """Cotangents of the arguments of `wrt` for cotangents of the value."""
-            seeds = self._seeds(value, with_numpy(value_bar, "the cotangent"), outline.seeds)
+            seeds = cotangents_of(
+                program.selection.objective, value, with_numpy(value_bar, "the cotangent"), outline.seeds
+            )
             # a pullback removes values from the end of its lists; the next call must find them again
             again = [list(item) if isinstance(item, list) else item for item in kept]
             try:
                 gradients = run(program, "pullback", [*again, *seeds])
             except Raised as raised:
-                raise self._refusal(raised.error, "pullback", program=program) from raised.error
-            self._check_shapes(gradients, shapes)
+                raise self.errors.refusal(raised.error, "pullback", program=program) from raised.error
+            check_shapes(self.errors, gradients, shapes)
             return self._with_labels(self._gradient(gradients, "pullback"))
 
         return value, pullback, *aux
@@ -366,7 +349,7 @@ class BoundCall:
             run(program, "pullback", [*kept, *seeds])
         except Raised as raised:
             if isinstance(raised.error, MemoryError):
-                raise self._too_much(raised.error, "pullback", program) from raised.error
+                raise self.errors.too_much(raised.error, "pullback", program) from raised.error
 
     def _run(self, form: Form, leaves: list[Any], program: Program | None = None) -> tuple[Any, ...]:
         program = program or self.program
@@ -376,7 +359,7 @@ class BoundCall:
         if mutated:
             params = program.lowered.function.params
             written = [(k, leaves[k]) for k, param in enumerate(params) if param.name in mutated]
-            self._check_written(written, leaves[: len(params)])
+            check_written(self.errors, written, leaves[: len(params)])
             arrays = [leaf for _, leaf in written if isinstance(leaf, np.ndarray)]
         entry = [(leaf, leaf.copy()) for leaf in arrays if leaf.flags.writeable]
         states = states_of(leaves)
@@ -408,16 +391,16 @@ class BoundCall:
             if isinstance(error, Warning) and program.has_messages:  # filters make it an exception
                 raise of_program(error) from None
             if isinstance(error, MemoryError) and str(error) in (TOO_MUCH, LIST_FULL):
-                raise self._too_much(error, form, program) from error
+                raise self.errors.too_much(error, form, program) from error
             loop = loop_of_tape(program, error, form)
             if loop is not None:  # plain Python does not run: it would go through a loop that is too long
-                raise self._refusal(error, form, loop, program) from error
+                raise self.errors.refusal(error, form, loop, program) from error
             if isinstance(error, MemoryError) and program.function(form).tapes:
                 with self._seen(math.inf):
                     has_value = self._has_value(leaves)
                 _restore_arguments(entry, states)
                 if has_value:
-                    raise self._refusal(error, form, program=program) from error
+                    raise self.errors.refusal(error, form, program=program) from error
             from tapegen.loops.library.bailout import GIVES_UP
 
             gives_up = isinstance(error, NotImplementedError) and str(error).endswith(GIVES_UP)
@@ -438,7 +421,7 @@ class BoundCall:
                         with self._seen(math.inf):
                             self._as_python_then_back(error, form)
                         _restore_arguments(entry, states)
-            raise self._refusal(error, form, program=program) from error
+            raise self.errors.refusal(error, form, program=program) from error
 
     def _seen(self, count: float) -> AbstractContextManager[None]:
         """Leave out messages that an earlier run of this call has written."""
@@ -472,7 +455,7 @@ class BoundCall:
             value = self.owner.python(*self.args, **self.kwargs)
         except Exception as own:
             function = calls_instead(self.owner.function) or self.owner.function
-            line = _user_line(own, function)
+            line = user_line(own, function)
             note = f"in {function.__qualname__}, {line}"
             if line is not None and note not in getattr(own, "__notes__", ()):  # a call in the loop of a batch has it
                 own.add_note(note)
@@ -481,105 +464,10 @@ class BoundCall:
         if form == "primal" and isinstance(error, ValueError) and str(error).endswith(TURNS_COMPLEX):
             raise _PlainValue(value) from error
 
-    def _refusal(
-        self, error: Exception, form: Form, loop: Span | None = None, program: Program | None = None
-    ) -> TapegenError:
-        """An error of generated code where plain Python has a value, or of the tape of a loop."""
-        span, backward = location((program or self.program), error)
-        whole = self.program.lowered.function.origin
-        name = self.owner.function.__qualname__
-        if isinstance(error, MemoryError):
-            return TapeMemoryError(
-                f"what the derivative of {name} records does not fit into memory: {str(error).rstrip('.')}.",
-                "Use shorter loops or smaller arrays, or use jvp, which records nothing.",
-                loop or span or whole,
-            )
-        if isinstance(error, _OF_WRONG_TEXT) and not self._own_rules():
-            return internal_error(error, "running", self.program.subject(CALLS[form]), span)
-        if not backward:
-            return self.cannot_go_on(error, span)
-        where = f"of line {span.line}" if span is not None else f"of {name}"
-        own = self._own_rules()
-        if own and not isinstance(error, ArithmeticError):
-            advice = f"There is a value here. The fault may be in a rule of yours: that of {own}."
-        else:
-            advice = "There is a value here, but no finite derivative: pass other numbers, or write this differently."
-        return BadArgument(f"in the gradient {where}: {type(error).__name__}: {error}.", advice, span or whole)
-
-    def cannot_go_on(self, error: Exception, span: Span | None = None) -> BadArgument:
-        """The refusal of a value that plain Python has, where the program raises an error instead."""
-        return BadArgument(
-            f"the generated code of {self.owner.function.__qualname__} cannot continue here: {str(error).rstrip('.')}.",
-            "Plain Python has a value here, without a derivative: pass other numbers, or write this differently.",
-            span or self.program.lowered.function.origin,
-        )
-
-    def _too_much(self, error: Exception, form: Form, program: Program) -> TapeMemoryError:
-        """The call was stopped before it exhausted memory; plain Python does not run, since it may not end either."""
-        name = self.owner.function.__qualname__
-        made = loop_of_tape(program, error, form)
-        loops = growing_loops(program, form, error) or ([made] if made is not None else [])
-        place = location(program, error)[0]
-        clear_frames(error.__traceback__)  # which hold the tapes
-        if not loops:
-            return TapeMemoryError(
-                f"an array of {name} does not fit into memory: {error}.",
-                "Take smaller arrays.",
-                place or self.program.lowered.function.origin,
-            )
-        others = "".join(f", or of line {span.line}" for span in loops[1:])
-        return TapeMemoryError(
-            f"what the derivative of {name} records in the loop of line {loops[0].line}{others} does not fit into "
-            f"memory: {error}.",
-            "Check that the loop ends. Use fewer iterations or smaller arrays, or use jvp, which records nothing.",
-            loops[0],
-        )
-
-    def _own_rules(self) -> str:
-        """The functions that the program calls and that have rules of the user."""
-        called = {func for stmt in self.program.lowered.function.body for func in traversal.calls(stmt)}
-        return ", ".join(sorted(callable_text(func) for func in called if own_rule(func) is not None))
-
     def _shapes(self, leaves: Sequence[Any]) -> list[tuple[int, ...]]:
         """Those of the arguments of `wrt`."""
         given = dict(zip(self.program.lowered.function.params, leaves, strict=False))
         return [np.shape(given[var]) for var in self.program.wrt_vars()]
-
-    def _check_shapes(self, gradients: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> None:
-        """Check shapes: tapegen's gradients have those of the arguments; the gradients of a user's rule may not."""
-        for var, gradient, wanted in zip(self.program.wrt_vars(), gradients, shapes, strict=True):
-            found = np.shape(gradient)
-            if found != wanted:
-                raise BadArgument(
-                    f"the gradient with respect to '{var.name}' has shape {found}, the argument {wanted}.",
-                    f"A rule gives cotangents of the shape of the argument or the result: see {self._own_rules()}.",
-                    self.program.lowered.function.origin,
-                )
-
-    def _check_written(self, written: list[tuple[int, Any]], leaves: list[Any]) -> None:
-        for k, leaf in written:
-            if not isinstance(leaf, np.ndarray):
-                continue
-            for j, other in enumerate(leaves):
-                if j != k and isinstance(other, np.ndarray) and _share(leaf, other):
-                    names = [self.program.lowered.function.params[n].name for n in (k, j)]
-                    raise AliasError(
-                        f"'{names[0]}' is written and shares memory with '{names[1]}'.",
-                        f"Pass a copy of one of them ({names[1]}.copy()).",
-                        self._parameter(names[0]),
-                    )
-            if leaf.size > 1 and 0 in [stride for n, stride in zip(leaf.shape, leaf.strides, strict=True) if n > 1]:
-                name = self.program.lowered.function.params[k].name
-                if leaf.flags.writeable:
-                    raise AliasError(
-                        f"'{name}' is written, and several of its elements are the same memory.",
-                        f"Pass a copy ({name}.copy()).",
-                        self._parameter(name),
-                    )
-
-    def _parameter(self, name: str) -> Span | None:
-        """The user's location of an argument of this name."""
-        return span_of_parameter(self.owner.function, name) or self.program.lowered.function.origin
 
     # ---- arrays of other libraries -----------------------------------------------------------------------------------
 
@@ -596,7 +484,7 @@ class BoundCall:
                 raise BadArgument(
                     f"'{param.argument}' is stored into, and it is {what}, which would not see that.",
                     "Pass NumPy arrays.",
-                    self._parameter(param.argument),
+                    self.errors.parameter(param.argument),
                 )
         if self.program.lowered.mutations:
             raise BadArgument(
@@ -653,34 +541,6 @@ class BoundCall:
         with self.program.boundary("returning", form):
             return gradient_of(self.program)(as_types(values, [var.type for var in self.program.wrt_vars()]))
 
-    def _seeds(self, value: Any, value_bar: Any, wanted: tuple[Var, ...]) -> list[Any]:
-        """Cotangents of the active results, checked against the value."""
-        seeds: list[Any] = []
-        for position, (leaf, bar) in enumerate(_matched(self.program.selection.objective, value, value_bar)):
-            if not _floats(leaf):
-                continue
-            if np.shape(bar) != np.shape(leaf):
-                raise BadArgument(
-                    f"the cotangent of result {position} has shape {np.shape(bar)}, the result {np.shape(leaf)}.",
-                    "Give cotangents in the structure of the value.",
-                )
-            if np.iscomplexobj(bar) and not np.iscomplexobj(leaf):
-                raise BadArgument(
-                    f"the cotangent of result {position} is complex, the result is real.",
-                    "Give real cotangents of real results.",
-                )
-            if isinstance(leaf, np.ndarray):
-                seeds.append(np.array(bar, leaf.dtype))
-            else:
-                seeds.append(leaf.dtype.type(bar) if isinstance(leaf, np.generic) else type(leaf)(bar))
-        if len(seeds) != len(wanted):
-            raise BadArgument("the cotangents do not match the value.", "Give one for each result.")
-        return seeds
-
-
-_OF_WRONG_TEXT = (NameError, AttributeError, AssertionError)
-"""An error that correct generated code cannot raise where plain Python raises nothing."""
-
 
 class _PlainValue(Exception):
     """Plain Python has a complex value where the generated primal is real."""
@@ -688,17 +548,6 @@ class _PlainValue(Exception):
     def __init__(self, value: Any) -> None:
         super().__init__()
         self.value = value
-
-
-def _zero_tangent(leaf: Any) -> Any:
-    """A tangent of the type that a call passes for an argument."""
-    return np.zeros_like(leaf, order="C", subok=False) if isinstance(leaf, np.ndarray) else type(leaf)(0)
-
-
-def _seed_one(seed: Var) -> Any:
-    if isinstance(seed.type, Array):
-        return np.ones((), seed.type.dtype)
-    return as_type(1.0, seed.type)
 
 
 def _apart(item: Any, others: list[np.ndarray]) -> Any:
@@ -718,43 +567,3 @@ def _restore_arguments(entry: list[tuple[np.ndarray, np.ndarray]], states: State
     for leaf, before in entry:
         leaf[...] = before
     put_back(states)
-
-
-def _share(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays share an element, or that is too expensive to decide."""
-    try:
-        return np.shares_memory(a, b, max_work=_SHARING_EFFORT)
-    except np.exceptions.TooHardError:
-        return True
-
-
-def _floats(leaf: Any) -> bool:
-    return np.asarray(leaf).dtype.kind in "fc"
-
-
-def _matched(template: Any, value: Any, value_bar: Any) -> Iterator[tuple[Any, Any]]:
-    """The computed leaves of a value with their cotangents; constants that the program returns have none."""
-    if isinstance(template, StaticValue):
-        return
-    if isinstance(template, Slot):
-        yield value, value_bar
-        return
-    values, bars = children_of(value), children_of(value_bar)
-    if values is None or bars is None or values.keys != bars.keys:
-        raise BadArgument("the cotangents do not match the value.", "Give them in the structure of the value.")
-    for child, part, bar in zip(template.children, values.children, bars.children, strict=True):
-        yield from _matched(child, part, bar)
-
-
-def _user_line(error: BaseException, function: Any) -> str | None:
-    """`file:line: text` of the innermost frame that belongs to the user's function."""
-    found = None
-    traceback = error.__traceback__
-    while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename == function.__code__.co_filename:
-            found = traceback.tb_lineno
-        traceback = traceback.tb_next
-    if found is None:
-        return None
-    file = function.__code__.co_filename
-    return f"{file}:{found}: {linecache.getline(file, found).strip()}"
