@@ -231,6 +231,7 @@ def misfit_value_and_grad(
     count = 0
     if times_n0 > measured.shape[0]:
         raise IndexError("index is out of bounds")
+    air_bar = np.empty(t_1)
     for i_1 in range(times.size):
         test = np.isnan(measured[i_1])
         test_tape[i_1] = test
@@ -240,7 +241,6 @@ def misfit_value_and_grad(
     result = total / count
     # ---- backward sweep --------------------------------------------------
     total_bar = 1.0 / count * result_bar
-    air_bar = np.empty(t_1)
     # for i in range(times.size):
     for i_1 in range(times.size - 1, -1, -1):
         air_bar[i_1] = 0.0

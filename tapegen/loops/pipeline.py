@@ -26,6 +26,7 @@ from tapegen.loops.library import fft, lapack, native_calls, random  # noqa: F40
 from tapegen.loops.library.bailout import insert_bailouts
 from tapegen.loops.library.inline import inline_templates
 from tapegen.loops.library.routine_calls import lower_routine_calls
+from tapegen.loops.locality.array_contraction import contract_arrays
 from tapegen.loops.locality.check_hoisting import hoist_checks
 from tapegen.loops.locality.column_packing import pack_columns
 from tapegen.loops.locality.dead_stores import eliminate_dead_stores
@@ -33,6 +34,7 @@ from tapegen.loops.locality.fusion import fuse_loops
 from tapegen.loops.locality.interchange import interchange_loops
 from tapegen.loops.locality.invariant_loads import hoist_invariant_loads
 from tapegen.loops.locality.live_range_splitting import split_live_ranges
+from tapegen.loops.locality.outer_fusion import fuse_outer_loops
 from tapegen.loops.locality.scalar_replacement import replace_scalars
 from tapegen.loops.locality.scatter_to_gather import convert_scatter_to_gather
 from tapegen.loops.locality.zero_init_sinking import sink_zero_init
@@ -87,9 +89,12 @@ PASSES: tuple[Pass[Function], ...] = (
     Pass("distribute_loops", distribute_loops, "additions that no iteration waits for, in loops of their own"),
     Pass("hoist_checks", hoist_checks, "loop nests next to each other, so that they can be fused"),
     Pass("convert_scatter_to_gather", convert_scatter_to_gather, "cotangents of stencils are stored once"),
+    Pass("fuse_outer_loops", fuse_outer_loops, "rows that several loops pass through, while they are in cache"),
+    Pass("contract_arrays", contract_arrays, "arrays of fewer axes where each iteration has a slice of its own"),
     Pass("fuse_loops", fuse_loops, "fewer passes through memory; arrays that one nest makes and reads become scalars"),
     Pass("eliminate_dead_stores", eliminate_dead_stores, "sizes of arrays that fusion has made scalars"),
     Pass("sink_zero_init", sink_zero_init, "zeros are written where they are first added to"),
+    Pass("contract_arrays", contract_arrays, "arrays whose zeros are written in the iterations that access them"),
     Pass("interchange_loops", interchange_loops, "inner loops along rows instead of columns"),
     Pass("split_index_sets", split_index_sets, "loops without tests of their counters, between their first and last"),
     Pass("outline_loops", outline_loops, "loops that threads run, as functions of a chunk", True, ("verdicts",)),

@@ -16,39 +16,48 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
     # ---- forward sweep ---------------------------------------------------
     a_n0 = a.shape[0]
     a_test = np.empty(a_n0, np.bool_)
+    count = 0
+    place = 0
+    count_1 = 0
+    place_1 = 0
+    place_2 = 0
+    sum_a = 0.0
+    total = 0.0
+    t_3 = x * result_bar
+    place_3 = 0
+    place_4 = 0
+    count_2 = 0
+    place_5 = 0
+    total_1 = 0.0
     for i in range(a_n0):
         a_test[i] = a[i] > 1.0
     for i in range(a_n0):
         if a_test[i]:
             a[i] = x
     a_test_1 = np.empty(a_n0, np.bool_)
-    count = 0
+    a_test_2 = np.empty(a_n0, np.bool_)
     for i in range(a_n0):
         a_test_1[i] = a[i] > 0.65
     for i in range(a_n0):
         if a_test_1[i]:
             count += 1
     big = np.empty(count)
-    place = 0
     for i in range(a_n0):
         if a_test_1[i]:
             big[place] = a[i]
             place += 1
-    a_test_2 = np.empty(a_n0, np.bool_)
-    count_1 = 0
     for i in range(a_n0):
         a_test_2[i] = a[i] < 0.5
     for i in range(a_n0):
         if a_test_2[i]:
             count_1 += 1
     found = np.empty(count_1, np.int64)
-    place_1 = 0
+    t = np.empty(count_1)
+    t_4 = np.empty(count_1)
     for i in range(a_n0):
         if a_test_2[i]:
             found[place_1] = i
             place_1 += 1
-    t = np.empty(count_1)
-    place_2 = 0
     for i in range(count_1):
         t_1 = found[i]
         if t_1 < -a_n0 or t_1 >= a_n0:
@@ -59,12 +68,7 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
         if a_test_2[i]:
             a[i] = t[place_2]
             place_2 += 1
-    sum_a = 0.0
-    total = 0.0
-    t_3 = x * result_bar
     a_bar = np.empty(a_n0)
-    t_4 = np.empty(count_1)
-    place_3 = 0
     # ---- both sweeps in one loop -----------------------------------------
     for i in range(a_n0):
         sum_a += a[i]
@@ -85,18 +89,15 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
             a_bar[i] = t_4[place_3]
             place_3 += 1
     # big = a[a > 0.65]
-    place_4 = 0
     for i in range(a_n0):
         if a_test_1[i]:
             a_bar[i] += 2.0 * big[place_4] * result_bar
             place_4 += 1
     # a[a > 1.0] = x
-    count_2 = 0
     for i in range(a_n0):
         if a_test[i]:
             count_2 += 1
     part_bar = np.empty(count_2)
-    place_5 = 0
     for i in range(a_n0):
         if a_test[i]:
             part_bar[place_5] = a_bar[i]
@@ -104,7 +105,6 @@ def at_top_value_and_grad(a, x, result_bar=1.0):
     for i in range(a_n0):
         if a_test[i]:
             a_bar[i] = 0.0
-    total_1 = 0.0
     for i in range(count_2):
         total_1 += part_bar[i]
     x_bar = sum_a * result_bar + total_1

@@ -18,88 +18,74 @@ def at_top_value_and_grad(m, v, x, result_bar=1.0):
     if v_n0 != m_n1:
         raise ValueError("operands could not be broadcast together")
     a = np.empty(m.shape)
-    b = np.empty((v_n0, v_n0))
     if v_n0 < 1:
         raise IndexError("index is out of bounds")
     t = -v[0]
     hi = min(2, m_n1)
     total = 0.0
     total_1 = 0.0
-    a_bar = np.empty(m.shape)
+    a_bar = np.empty(m_n1)
     v_bar = np.zeros(v_n0)
     hi_1 = min(2, m_n1)
     total_2 = 0.0
-    a_new_bar = np.empty(m.shape)
+    a_new_bar = np.empty(m_n1)
     t_1 = np.zeros(m_n1)
-    b_bar = np.empty((v_n0, v_n0))
     t_2 = np.zeros(v_n0)
     t_3 = np.empty((v_n0, 1))
+    t_4 = np.zeros(m_n1)
     m_n0 = m.shape[0]
+    m_bar = np.empty((m_n0, v_n0))
+    total_4 = 0.0
+    total_5 = 0.0
+    total_6 = 0.0
     for i in range(m_n0):
         for j in range(m_n1):
             a[i, j] = m[i, j] * v[j] + x
             a[i, j] += v[j]
     # ---- both sweeps in one loop -----------------------------------------
     for i in range(v_n0):
+        total_3 = 0.0
         for j in range(v_n0):
-            b[i, j] = v[i] - v[j]
-            product = b[i, j] * b[i, j] * x
+            b = v[i] - v[j]
+            product = b * b * x
             total_1 += product
             # b = v[:, None] - v
-            b_bar[i, j] = 2.0 * b[i, j] * (x * result_bar)
-            t_2[j] -= b_bar[i, j]
+            b_bar = 2.0 * b * (x * result_bar)
+            t_2[j] -= b_bar
+            total_3 += b_bar
+            total_4 += b * b * result_bar
+        t_3[i, 0] = total_3
     a_kept = a.copy()
-    for i in range(m_n0):
-        for j in range(m_n1):
-            a[i, j] = a[i, j] * x
-    for i in range(m_n0):
-        for j in range(hi):
-            a[i, j] += t
     # ---- both sweeps in one loop -----------------------------------------
     for i in range(m_n0):
         for j in range(m_n1):
+            a[i, j] = a[i, j] * x
+        for j in range(hi):
+            a[i, j] += t
+        for j in range(m_n1):
             total += a[i, j] * a[i, j]
             # a[:, :2] -= v[0]
-            a_bar[i, j] = 2.0 * a[i, j] * result_bar
+            a_bar[j] = 2.0 * a[i, j] * result_bar
             # a *= x
-            a_new_bar[i, j] = a_bar[i, j]
+            a_new_bar[j] = a_bar[j]
+        for j in range(hi_1):
+            total_2 += a_bar[j]
+        for j in range(m_n1):
+            a_bar[j] = x * a_new_bar[j]
+            # a += v
+            t_1[j] += a_bar[j]
+            # a = m * v + x
+            t_4[j] += m[i, j] * a_bar[j]
+            m_bar[i, j] = v[j] * a_bar[j]
+            total_5 += a_kept[i, j] * a_new_bar[j]
+            total_6 += a_bar[j]
     result = total + total_1
     # ---- backward sweep --------------------------------------------------
-    for i in range(m_n0):
-        for j in range(hi_1):
-            total_2 += a_bar[i, j]
     v_bar[0] -= total_2
-    for i in range(m_n0):
-        for j in range(m_n1):
-            a_bar[i, j] = x * a_new_bar[i, j]
-            # a += v
-            t_1[j] += a_bar[i, j]
     for i in range(v_n0):
         v_bar[i] += t_1[i]
         v_bar[i] += t_2[i]
-    for i in range(v_n0):
-        total_3 = 0.0
-        for j in range(v_n0):
-            total_3 += b_bar[i, j]
-        t_3[i, 0] = total_3
-    t_4 = np.zeros(m_n1)
-    m_bar = np.empty((m_n0, v_n0))
-    total_4 = 0.0
-    total_5 = 0.0
-    total_6 = 0.0
-    for i in range(v_n0):
         v_bar[i] += t_3[i, 0]
-    # a = m * v + x
-    for i in range(m_n0):
-        for j in range(m_n1):
-            t_4[j] += m[i, j] * a_bar[i, j]
-            m_bar[i, j] = v[j] * a_bar[i, j]
-            total_5 += a_kept[i, j] * a_new_bar[i, j]
-            total_6 += a_bar[i, j]
-    for i in range(v_n0):
         v_bar[i] += t_4[i]
-    for i in range(v_n0):
-        for j in range(v_n0):
-            total_4 += b[i, j] * b[i, j] * result_bar
     x_bar = total_4 + total_5 + total_6
     return result, m_bar, v_bar, x_bar

@@ -83,6 +83,11 @@ def other_pairs(x: Any) -> Any:
     return total
 
 
+def shares_of_rows(x: Any) -> Any:
+    sines = np.sin(x[:, None] * x)
+    return np.sum(sines / np.sum(sines, axis=1, keepdims=True) * x)
+
+
 FIRES: dict[str, Any] = {
     "count_loops": counting,
     "convert_lists": filling,
@@ -100,6 +105,8 @@ FIRES: dict[str, Any] = {
     "distribute_loops": "seidel_2d",
     "hoist_checks": "jacobi_2d",
     "convert_scatter_to_gather": "jacobi_2d",
+    "fuse_outer_loops": shares_of_rows,
+    "contract_arrays": shares_of_rows,
     "fuse_loops": "lorenz96",
     "sink_zero_init": "lorenz96",
     "interchange_loops": "syrk",

@@ -142,6 +142,56 @@ def in_loops(loops: tuple[For, ...], body: tuple[Stmt, ...]) -> LoopNest | None:
     return LoopNest(loops, body, tuple(accesses), numbers, frozenset(assigned), checks)
 
 
+def loop_around(stmt: Stmt) -> LoopNest | None:
+    """A loop as a nest of depth one, if it only assigns scalars and elements, in inner loops and branches too."""
+    if type(stmt) is not For or stmt.start != Const(0) or stmt.step != Const(1) or traversal.loads(stmt.stop):
+        return None
+    found = _Body()
+    if not found.block(stmt.body, {stmt.target}) or stmt.target in found.assigned:
+        return None
+    numbers = frozenset([var for var in found.first if type(var.type) is Scalar])
+    return LoopNest((stmt,), stmt.body, tuple(found.accesses), numbers, frozenset(found.assigned))
+
+
+class _Body:
+    """What the body of a loop accesses, reads before it assigns it, and assigns."""
+
+    def __init__(self) -> None:
+        self.accesses: list[Access] = []
+        self.first: set[Var] = set()
+        self.assigned: set[Var] = set()
+
+    def block(self, block: Block, known: set[Var]) -> bool:
+        """Add a block, given the scalars that are assigned before it; False if it does anything else."""
+        for stmt in block:
+            kind = type(stmt)
+            if kind is Comment:
+                continue
+            if kind is For or kind is If:
+                if not self._nested(stmt, known):
+                    return False
+                continue
+            found = _accesses(stmt)
+            if found is None:
+                return False
+            self.accesses += found
+            self.first |= traversal.reads(stmt) - known
+            known.update(stmt.targets)
+            self.assigned.update(stmt.targets)
+        return True
+
+    def _nested(self, stmt: Any, known: set[Var]) -> bool:
+        """Add a loop or a branch, whose assignments may not run."""
+        for part in stmt.headers:
+            reads = _reads(part)
+            if reads is None:
+                return False
+            self.accesses += reads
+            self.first |= traversal.free_vars(part) - known
+        self.assigned.update(stmt.targets)
+        return all(self.block(inner, known | {*stmt.targets}) for inner in stmt.blocks)
+
+
 def _accesses(stmt: Any) -> Sequence[Access] | None:
     """The elements that a statement accesses, stores first; None if it is no assignment of scalars and no check."""
     if stmt.touches is None:

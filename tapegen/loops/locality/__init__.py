@@ -5,6 +5,8 @@
 * `invariant_loads` - invariant loads hoisted out of innermost loops
 * `block_items` - the statements of a block as items that passes move
 * `check_hoisting` - checks and scalar definitions hoisted before loop nests
+* `outer_fusion` - fusion of outer loops that pass through the same rows
+* `array_contraction` - arrays of which each iteration needs a slice alone
 * `fusion` - loop fusion and array contraction
 * `scatter_to_gather` - scattered additions (stencil adjoints) as gathers
 * `zero_init_sinking` - zero initialization sunk to the first use

@@ -33,9 +33,10 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.types import Scalar
-from tapegen.loops.analysis.dependence import LoopNest, alias_sets, nest_of
+from tapegen.loops.analysis.dependence import LoopNest, alias_sets, loop_around, nest_of
 from tapegen.loops.analysis.flow_facts import FlowFacts
 
+BOTH = "---- both sweeps in one loop -----------------------------------------"
 _FEW = 16  # elements along an axis
 
 
@@ -47,6 +48,11 @@ class BlockItem:
     comments: list[Stmt] = field(default_factory=list)
     nest: LoopNest | None = None
     backward: bool = False  # of the backward sweep
+
+    @cached_property
+    def around(self) -> LoopNest | None:
+        """The outermost loop of the statement alone, if it raises no error: its body may hold loops and branches."""
+        return loop_around(self.stmt)
 
     @cached_property
     def role(self) -> Literal["check", "plain", "element", "other"]:
@@ -106,7 +112,7 @@ class BlockPass(ABC):
 
     def block(self, block: Block) -> Block:
         """The new block."""
-        items, tail = _items(block)
+        items, tail = items_of(block)
         out: list[BlockItem] = []
         for item in self.arrange(items):
             if item.nest is not None:
@@ -193,7 +199,7 @@ def is_new(stmt: Stmt) -> bool:
     return isinstance(stmt, Assign) and isinstance(stmt.value, Call) and stmt.value.func is np.empty
 
 
-def _items(block: Block) -> tuple[list[BlockItem], list[Stmt]]:
+def items_of(block: Block) -> tuple[list[BlockItem], list[Stmt]]:
     """The statements of a block, and the comments at its end."""
     items: list[BlockItem] = []
     comments: list[Stmt] = []
@@ -209,6 +215,26 @@ def _items(block: Block) -> tuple[list[BlockItem], list[Stmt]]:
         else:
             comments.append(stmt)
     return items, comments
+
+
+def sweeps_apart(items: list[BlockItem]) -> list[bool]:
+    """Whether items belong to the backward sweep, which begins after the whole forward sweep.
+
+    Statements that were hoisted belong to neither.
+    """
+    start = max((k + 1 for k, item in enumerate(items) if not item.backward), default=0)
+    return [k >= start for k in range(len(items))]
+
+
+def merged_comments(first: BlockItem, second: BlockItem) -> list[Stmt]:
+    """The comments before a loop that two loops have been merged into."""
+    if second.backward and not first.backward and not any(map(_is_both, first.comments)):
+        return [Comment(BOTH), *first.comments]
+    return first.comments
+
+
+def _is_both(stmt: Stmt) -> bool:
+    return isinstance(stmt, Comment) and stmt.text == BOTH
 
 
 def remove_statements(block: Block, gone: set[Stmt]) -> Block:

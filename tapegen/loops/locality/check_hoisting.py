@@ -45,12 +45,12 @@ def hoist_checks(function: Function) -> Function:
 
 class _Hoisting(BlockPass):
     def arrange(self, items: list[BlockItem]) -> list[BlockItem]:
-        return _raised(items, self.memory)
+        return hoisted(items, self.memory)
 
 
-def _raised(items: list[BlockItem], memory: AliasSets) -> list[BlockItem]:
-    """Checks and scalar definitions before the loop nests that do not affect them."""
-    if all(item.nest is None for item in items):
+def hoisted(items: list[BlockItem], memory: AliasSets) -> list[BlockItem]:
+    """Checks and scalar definitions before the loops that do not affect them."""
+    if not any(map(_is_loop, items)):
         return items
     out: list[BlockItem] = []
     first: int | None = None  # of the loop nests in it
@@ -65,17 +65,25 @@ def _raised(items: list[BlockItem], memory: AliasSets) -> list[BlockItem]:
                 earlier = out[k]
                 passable = earlier.role == "plain"
                 passable = passable or (earlier.role == "check" and not any(map(traversal.loads, item.stmt.headers)))
-                passable = passable or (earlier.nest is not None and not (item.role == "check" and earlier.nest.checks))
+                passable = passable or (_is_loop(earlier) and not (item.role == "check" and _checks(earlier)))
                 passable = passable or (item.role == "plain" and earlier.role == "element")
                 if not passable or not independent(earlier.stmt, item.stmt, memory):
                     break
-                if earlier.nest is not None:
+                if _is_loop(earlier):
                     place = k
         if place < len(out):
             left, item = item.comments, replace(item, comments=[])
         out.insert(place, item)
-        if first is None and item.nest is not None:
+        if first is None and _is_loop(item):
             first = place
         elif first == place:
             first += 1
     return out
+
+
+def _is_loop(item: BlockItem) -> bool:
+    return item.nest is not None or item.around is not None
+
+
+def _checks(item: BlockItem) -> bool:
+    return item.nest is not None and item.nest.checks

@@ -27,35 +27,30 @@ After::
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from tapegen.ir import traversal
 from tapegen.ir.nodes import (
-    Assign,
     Block,
-    Call,
-    Comment,
     Const,
     Expr,
     For,
     Function,
-    Load,
     Stmt,
-    Store,
     Var,
     While,
 )
-from tapegen.ir.types import Array, Scalar
 from tapegen.loops.analysis.dependence import LoopNest, in_loops, independent, may_share_loops
-from tapegen.loops.legalize import scalar_ops
-from tapegen.loops.locality.block_items import BlockItem, BlockPass, is_new, remove_statements
+from tapegen.loops.locality.array_contraction import as_number, starts_with_store
+from tapegen.loops.locality.block_items import (
+    BlockItem,
+    BlockPass,
+    is_new,
+    merged_comments,
+    remove_statements,
+    sweeps_apart,
+)
 
-BOTH = "---- both sweeps in one loop -----------------------------------------"
 _LOOK_BACK = 12  # the number of statements that a loop nest may be moved across
 
 
@@ -81,9 +76,7 @@ class _Fusion(BlockPass):
         return item.stmt if item.nest is None else self._contracted(item.nest).stmt
 
     def sweeps(self, items: list[BlockItem]) -> list[bool]:
-        """The backward sweep begins after the whole forward sweep: hoisted statements belong to neither."""
-        start = max((k + 1 for k, item in enumerate(items) if not item.backward), default=0)
-        return [k >= start for k in range(len(items))]
+        return sweeps_apart(items)
 
     def hoists(self, body: Block, loop: For | While) -> list[Stmt]:
         return self.lasting_allocations(body, loop)
@@ -99,11 +92,8 @@ class _Fusion(BlockPass):
             earlier = out[k]
             ordered = self._keeps_errors(earlier, item)
             if ordered and earlier.nest is not None and self._joins(earlier.nest, item.nest):
-                comments = earlier.comments
-                if item.backward and not earlier.backward and not any(map(_is_both, comments)):
-                    comments = [Comment(BOTH), *comments]
                 nest = _joined(earlier.nest, item.nest, item.comments)
-                out[k] = replace(earlier, comments=comments, nest=nest)
+                out[k] = replace(earlier, comments=merged_comments(earlier, item), nest=nest)
                 return
             if earlier.nest is None and earlier.role != "plain" and (item.nest.checks or earlier.role != "element"):
                 break
@@ -166,54 +156,16 @@ class _Fusion(BlockPass):
         for array, indices in found.items():
             if len(set(indices)) == 1 and self.memory.uses.get(array) == len(indices):
                 made = self.memory.own(array)
-                if made is None or not is_new(made) or not _starts_with_store(nest, array):
+                if made is None or not is_new(made) or not starts_with_store(nest.body, array):
                     continue
                 used = {var for item in indices[0] for var in traversal.free_vars(item)}
                 if used & nest.assigned or any(traversal.loads(item) for item in indices[0]):
                     continue
                 self.gone.add(made)
-                nest = nest.with_body(_as_number(nest.body, array))
+                nest = nest.with_body(as_number(nest.body, array))
         return nest
 
 
 def _joined(first: LoopNest, second: LoopNest, comments: list[Stmt]) -> LoopNest:
     renamed = dict(zip(second.counters, first.counters, strict=True))
     return first.with_body((*first.body, *comments, *traversal.rename_block(second.body, renamed)))
-
-
-def _is_both(stmt: Stmt) -> bool:
-    return isinstance(stmt, Comment) and stmt.text == BOTH
-
-
-def _starts_with_store(nest: LoopNest, array: Var) -> bool:
-    for stmt in nest.body:
-        parts = stmt.headers[1:] if isinstance(stmt, Store) else stmt.headers
-        if any(array in traversal.free_vars(part) for part in parts):
-            return False
-        if isinstance(stmt, Store) and stmt.array == array:
-            return not stmt.accumulate
-    return False
-
-
-def _as_number(body: Block, array: Var) -> Iterator[Stmt]:
-    assert isinstance(array.type, Array)
-    number = Var(array.name, Scalar(array.type.dtype, False))
-
-    def element(part: Any) -> Any:
-        return number if isinstance(part, Load) and part.array == array else part
-
-    for stmt in body:
-        new = traversal.map_headers(stmt, lambda part: traversal.map_expr(part, element))
-        if isinstance(stmt, Store) and stmt.array == array:
-            value = traversal.map_expr(stmt.value, element)
-            if stmt.accumulate:
-                value = Call(operator.add, (number, value), (), number.type)
-            new = Assign((number,), _rounded(value, array.type.dtype), stmt.origin)
-        yield new
-
-
-def _rounded(value: Expr, dtype: str) -> Expr:
-    """A scalar rounded as an array of that dtype would store it."""
-    if dtype in ("float64", "int64", "bool") or isinstance(value, Load):
-        return scalar_ops.convert(value, dtype)
-    return Call(getattr(np, dtype), (value,), (), Scalar(dtype, False))

@@ -16,7 +16,7 @@ from tapegen.loops.legalize import scalar_ops
 from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder
 from tapegen.loops.legalize.registry import LAZY, SCALAR, arguments, handles
 from tapegen.loops.scalarize.broadcasting import fit
-from tapegen.loops.scalarize.expressions import lazy, loaded, scalar, stored_once
+from tapegen.loops.scalarize.expressions import lazy, loaded, once, scalar, stored_once
 
 
 def static(w: LoopBuilder, expr: Any, what: str) -> Any:
@@ -185,7 +185,8 @@ def _squeeze(w: LoopBuilder, call: Call) -> ElementRule:
 @handles(LAZY, np.broadcast_to)
 def _broadcast_to(w: LoopBuilder, call: Call) -> ElementRule:
     array, shape = arguments(w, call, "array", "shape")
-    return fit(w, lazy(w, array), shape_extents(w, shape))
+    extents = shape_extents(w, shape)
+    return fit(w, once(w, lazy(w, array), len(extents)), extents)
 
 
 @handles(LAZY, np.copy, np.array, np.asarray, np.ascontiguousarray, np.real, np.asanyarray)

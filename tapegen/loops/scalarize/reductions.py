@@ -139,7 +139,7 @@ def reduce_all(w: LoopBuilder, how: Reduction, x: ElementRule, dtype: str, targe
 def reduce_axes(
     w: LoopBuilder, how: Reduction, x: ElementRule, axes: tuple[int, ...], keepdims: bool, target: Var
 ) -> None:
-    """`target` = the elements combined along some axes."""
+    """`target` = the elements combined along some axes, each in the order of memory."""
     assert isinstance(target.type, Array)
     dtype = target.type.dtype
     _check_empty(w, how, x, axes)
@@ -158,9 +158,9 @@ def reduce_axes(
     reduced = [c for c in order if c in {index[k] for k in axes}]
     outer = [c for c in order if c not in reduced]
     place = Load(target, kept, Scalar(dtype, False))
-    if not order or order[-1] in reduced or not outer:
+    wide = _accumulator(how, dtype)
+    if order == [*outer, *reduced] or not outer or (order[-1] in reduced and wide != dtype):
         allocate(w, target, extents)
-        wide = _accumulator(how, dtype)
         total = w.fresh("total", Scalar(wide, False))
         with w.block() as inner:
             w.emit(*body)
@@ -172,10 +172,22 @@ def reduce_axes(
         nest(w, x.extents, index, trip, outer)
         return
     allocate_constant(w, target, extents, how.start(dtype))
+    depth = max(order.index(c) for c in outer) + 1  # of the loops around the last axis that is kept
     with w.block() as inner:
         w.emit(*body)
-        _join_place(w, how, place, scalar_ops.convert(element, _element_dtype(how, dtype, x.dtype)), dtype)
-    nest(w, x.extents, index, inner, order)
+        element = scalar_ops.convert(element, _element_dtype(how, dtype, x.dtype))
+        if depth == len(order):
+            _join_place(w, how, place, element, dtype)
+        else:
+            total = w.fresh("total", Scalar(dtype, False))
+            _join_number(w, how, total, element, dtype)
+    if depth < len(order):
+        with w.block() as trip:
+            w.emit(Assign((total,), place, w.origin))
+            nest(w, x.extents, index, inner, order[depth:])
+            w.emit(Store(target, kept, total, False, w.origin))
+        inner = trip
+    nest(w, x.extents, index, inner, order[:depth])
     if how.mean:
         with w.block() as last:
             w.emit(Store(target, kept, _finished(w, how, place, count, dtype), False, w.origin))
