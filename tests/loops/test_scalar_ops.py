@@ -357,3 +357,24 @@ def test_halves_of_zeros_and_infinities_are_those_of_powers(dtype: type) -> None
         np.testing.assert_array_equal(found, expected)
         shown = ~np.isnan(expected)
         np.testing.assert_array_equal(np.signbit(found[shown]), np.signbit(expected[shown]))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_roots_of_numbers_are_powers(dtype: type) -> None:
+    """`x ** 0.5` is a root of arrays and of `np.power`, but a power of single numbers: other bits for -0.0 and -inf."""
+    text = """
+    def f(x):
+        y = np.zeros((3, len(x)))
+        y[0] = x**0.5
+        for i in range(len(x)):
+            y[1, i] = x[i] ** 0.5
+            y[2, i] = np.power(x[i], 0.5)
+        return y
+    """
+    x = np.array([-0.0, 0.0, np.inf, -np.inf, -1.0, 4.0], dtype)
+    with np.errstate(all="ignore"):
+        found = compiled(text, (x,))(x)
+        expected = np.array([x**0.5, [each**0.5 for each in x], np.power(x, 0.5)])
+    np.testing.assert_array_equal(found, expected)
+    shown = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(found[shown]), np.signbit(expected[shown]))

@@ -183,6 +183,8 @@ def _power(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> 
     if not type_.python:
         match y:
             case Const(int() | float() as exponent):
+                if func is np.power and exponent == 0.5:
+                    return Call(np.sqrt, (convert(x, type_.dtype),), (), type_)  # also of -0.0 and of -inf
                 if builders.is_half(exponent):
                     return _half_power(w, convert(x, type_.dtype), exponent, type_)
                 if exponent == int(exponent) and abs(exponent) <= 4:
@@ -202,11 +204,10 @@ def _whole_power(x: Expr, exponent: int, type_: Scalar) -> Call:
 def _half_power(w: LoopBuilder, x: Expr, exponent: float, type_: Scalar) -> Expr:
     """`x ** exponent` for half of an odd integer, as a product with the root: a fraction of the time of a power.
 
-    The power of -inf is that of inf, and that of -0.0 is that of 0.0; their roots are not.  NumPy takes the root alone
-    for the exponent 0.5.
+    The power of -inf is that of inf, and that of -0.0 is that of 0.0; their roots are not.
     """
     x = w.bind(x)
-    if (type_.python or exponent != 0.5) and (sign := sign_of(x, w.facts.signs)) != "+":
+    if (sign := sign_of(x, w.facts.signs)) != "+":
         positive: Expr = Call(operator.add, (x, convert(Const(0.0), type_.dtype)), (), type_)
         if not sign and not type_.python:  # Python's own floats have been checked
             infinite = Call(operator.eq, (x, convert(Const(-np.inf), type_.dtype)), (), BOOL)

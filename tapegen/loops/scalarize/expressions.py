@@ -275,12 +275,13 @@ def elementwise(w: LoopBuilder, call: Call) -> ElementRule:
         raise w.unsupported(call.func, "with keywords")
     assert isinstance(call.type, Array)
     rank, type_ = call.type.rank, Scalar(call.type.dtype, False)
+    func = np.power if call.func is operator.pow else call.func  # NumPy's numbers have another power than its arrays
     operands = [once(w, lazy(w, arg), rank) for arg in (*call.args, *(value for _, value in call.kwargs))]
     extents, selectors = broadcast(w, [each.extents for each in operands])
 
     def at(index: Indices) -> Expr:
         args = tuple(each.at(select(index)) for each, select in zip(operands, selectors, strict=True))
-        return scalar_ops.operation(w, call.func, args, type_)
+        return scalar_ops.operation(w, func, args, type_)
 
     return ElementRule(
         extents, call.type.dtype, at, cost=sum(each.cost for each in operands) + _COSTS.get(call.func, 20)
