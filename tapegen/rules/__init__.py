@@ -2,6 +2,7 @@
 
 * `rule` - a rule as data, and what is checked of its body
 * `registry` - decorators that register rules, and their lookup
+* `templates` - what compiled code has in place of calls that it does not support
 * `helpers` - what rule bodies may call besides NumPy
 * `saved_values` - which operands a rule body reads, and the body cut down to the wanted derivatives
 * `nondifferentiable` - functions whose results carry no derivative

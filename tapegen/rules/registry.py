@@ -351,31 +351,6 @@ def expands(
     return register
 
 
-_TEXTS: dict[Any, Callable[..., Any]] = {}
-
-
-def text(*funcs: Callable[..., Any]) -> Callable[[Body], Body]:
-    """Register a template of a function for compiled code, where numba does not support it.
-
-    The body is inlined there; its value may differ in the last digit.  Python itself keeps calling the function.
-    """
-
-    def register(body: Body) -> Body:
-        _TEXTS.update(dict.fromkeys(funcs, body))
-        return body
-
-    return register
-
-
-def text_of(func: Callable[..., Any]) -> Callable[..., Any] | None:
-    """The template of a function, in terms of functions that compile; an `expands` formula is one."""
-    found = _TEXTS.get(func)
-    if found is None:
-        rule = rule_of(func)
-        return rule.body if rule is not None and rule.kind == "expands" else None
-    return found
-
-
 def inactive(*funcs: Callable[..., Any], of_complex: bool = False) -> None:
     """Declare functions whose result carries no derivative (zero by definition).
 

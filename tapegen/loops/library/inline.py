@@ -62,9 +62,9 @@ from tapegen.ir.printer import callable_text
 from tapegen.ir.types import BOOL, INT, Array, Scalar, Type
 from tapegen.loops.legalize.registry import FILL, LAZY, REWRITE, SCALAR, SEVERAL
 from tapegen.loops.legalize.scalar_ops import OPERATIONS
-from tapegen.loops.library import linalg_templates  # noqa: F401  (enters its texts)
-from tapegen.loops.library.templates import TEXTS
-from tapegen.rules.registry import rule_of, text_of
+from tapegen.loops.library import linalg_templates, templates  # noqa: F401  (register templates)
+from tapegen.rules.registry import rule_of
+from tapegen.rules.templates import chooser_of
 from tapegen.transform.autodiff.expand_formulas import placed
 
 
@@ -92,7 +92,7 @@ def inline_templates(function: Function) -> Function:
 
 def _is_plain(func: Any) -> bool:
     """Whether a function is an operation on scalars, real or complex, that has no template."""
-    if func not in OPERATIONS or func in TEXTS:
+    if func not in OPERATIONS or chooser_of(func) is not None:
         return False
     rule = rule_of(func)
     return rule is None or rule.of_complex
@@ -101,14 +101,18 @@ def _is_plain(func: Any) -> bool:
 def _body_of(call: Call) -> Callable[..., Any] | None:
     """The template that is inlined for a call."""
     func: Any = call.func
-    if func in TEXTS:
-        return TEXTS[func](call)
+    choose = chooser_of(func)
+    if choose is not None:
+        return choose(call)
     if func in OPERATIONS or isinstance(func, Routine):
         return None
     if any(func in table for table in (SCALAR, LAZY, FILL, SEVERAL, REWRITE)):
         return None
     own = own_rule(func)
-    return func if own is not None and isinstance(func, FunctionType) and own.kind != "expands" else text_of(func)
+    if own is not None and isinstance(func, FunctionType) and own.kind != "expands":
+        return func
+    rule = rule_of(func)
+    return rule.body if rule is not None and rule.kind == "expands" else None
 
 
 def _calling(block: Block, functions: Set[Any]) -> list[Stmt]:

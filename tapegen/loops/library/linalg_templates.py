@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir.nodes import Call
-from tapegen.loops.library.templates import Chosen, known, rank_of, written
+from tapegen.loops.library.templates import Chosen, known, rank_of
 from tapegen.rules.helpers import axes_tuple
+from tapegen.rules.templates import template_by_call
 
 
 def matrices(a):
@@ -22,7 +23,7 @@ def matrices(a):
 def _stacked(func: Any, text: Any, *, options: bool = False) -> None:
     """Register a template for stacks; with `options` also for single matrices with keywords."""
 
-    @written(func)
+    @template_by_call(func)
     def choose(call: Call) -> Chosen:
         return text if rank_of(call.args[0]) > 2 or (options and (call.kwargs or len(call.args) > 1)) else None
 
@@ -70,7 +71,7 @@ def cholesky_text(a, upper=False):
     return np.reshape(out, np.shape(a))
 
 
-@written(np.linalg.eigh)
+@template_by_call(np.linalg.eigh)
 def _eigh(call: Call) -> Chosen:
     lower = known(call, 1, "UPLO", "L") == "L"  # of the other triangle the vectors may have other signs
     return eigh_text if lower and (rank_of(call.args[0]) > 2 or len(call.args) > 1 or call.kwargs) else None
@@ -130,13 +131,13 @@ _stacked(np.linalg.cholesky, cholesky_text, options=True)
 _stacked(np.linalg.qr, qr_text, options=True)
 
 
-@written(np.linalg.svd)
+@template_by_call(np.linalg.svd)
 def _svd(call: Call) -> Chosen:
     plain = rank_of(call.args[0]) == 2 and not call.kwargs and len(call.args) <= 2
     return None if plain else svd_text
 
 
-@written(np.linalg.solve)
+@template_by_call(np.linalg.solve)
 def _solve(call: Call) -> Chosen:
     kinds = {getattr(arg.type, "dtype", "") for arg in call.args}
     if len(kinds) > 1 and not any("complex" in kind for kind in kinds):
@@ -165,7 +166,7 @@ def solve_stack(a, b):
 # ---- norms -----------------------------------------------------------------------------------------------------------
 
 
-@written(np.linalg.norm)
+@template_by_call(np.linalg.norm)
 def _norm(call: Call) -> Chosen:
     order, axis, rank = known(call, 1, "ord", None), known(call, 2, "axis", None), rank_of(call.args[0])
     vectors = isinstance(axis, int) or (axis is None and rank == 1)

@@ -25,31 +25,9 @@ from tapegen.rules.linalg.contractions import (
     ranks_of,
 )
 from tapegen.rules.signal.stencils import continued
+from tapegen.rules.templates import template, template_by_call
 
 Chosen = Callable[..., Any] | None
-
-TEXTS: dict[Any, Callable[[Call], Chosen]] = {}
-"""Returns the template for a call, or None where the call is supported itself."""
-
-
-def written(*funcs: Any) -> Callable[[Callable[[Call], Chosen]], Callable[[Call], Chosen]]:
-    """Decorator: register the function that selects the template of a call."""
-
-    def register(choose: Callable[[Call], Chosen]) -> Callable[[Call], Chosen]:
-        TEXTS.update(dict.fromkeys(funcs, choose))
-        return choose
-
-    return register
-
-
-def always(*funcs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator: register the template of all calls."""
-
-    def register(body: Callable[..., Any]) -> Callable[..., Any]:
-        TEXTS.update(dict.fromkeys(funcs, lambda call: body))
-        return body
-
-    return register
 
 
 def known(call: Call, position: int, name: str, default: Any) -> Any:
@@ -67,18 +45,18 @@ def rank_of(expr: Expr) -> int:
 # ---- scalars ---------------------------------------------------------------------------------------------------------
 
 
-@always(np.divmod)
+@template(np.divmod)
 def divmod_text(x, y):
     return np.floor_divide(x, y), np.remainder(x, y)
 
 
-@always(np.modf)
+@template(np.modf)
 def modf_text(x):
     whole = np.trunc(x)
     return np.copysign(np.where(np.isinf(x), 0.0, x - whole), x), whole
 
 
-@always(np.frexp)
+@template(np.frexp)
 def frexp_text(x):
     if np.ndim(x) == 0:
         return math.frexp(x)
@@ -90,7 +68,7 @@ def frexp_text(x):
     return np.reshape(mantissa, np.shape(x)), np.reshape(exponent, np.shape(x))
 
 
-@always(np.select)
+@template(np.select)
 def select_text(condlist, choicelist, default=0):
     chosen = default
     for k, _ in enumerate(condlist):
@@ -107,7 +85,7 @@ def _along_last(call: Call, position: int) -> bool:
     return axis is not None and axis % rank == rank - 1
 
 
-@written(np.sort)
+@template_by_call(np.sort)
 def _sort(call: Call) -> Chosen:
     return None if _along_last(call, 1) else sort_along
 
@@ -118,7 +96,7 @@ def sort_along(a, axis=-1, kind=None):
     return np.moveaxis(np.sort(np.moveaxis(a, axis, -1)), -1, axis)
 
 
-@written(np.argsort)
+@template_by_call(np.argsort)
 def _argsort(call: Call) -> Chosen:
     return None if rank_of(call.args[0]) == 1 and _along_last(call, 1) else argsort_along
 
@@ -135,12 +113,12 @@ def argsort_along(a, axis=-1, kind=None):
     return np.moveaxis(np.reshape(order, np.shape(moved)), -1, axis)
 
 
-@always(np.argpartition)
+@template(np.argpartition)
 def argpartition_text(a, kth, axis=-1, kind=None):
     return np.argsort(a, axis=axis)
 
 
-@written(np.searchsorted)
+@template_by_call(np.searchsorted)
 def _searchsorted(call: Call) -> Chosen:
     return searchsorted_text if rank_of(call.args[1]) > 1 or len(call.args) > 2 or len(call.kwargs) > 1 else None
 
@@ -149,7 +127,7 @@ def searchsorted_text(a, v, side="left"):
     return np.reshape(np.searchsorted(a, np.ravel(v), side=side), np.shape(v))
 
 
-@always(np.digitize)
+@template(np.digitize)
 def digitize_text(x, bins, right=False):
     side = "left" if right else "right"
     other = "right" if right else "left"
@@ -158,7 +136,7 @@ def digitize_text(x, bins, right=False):
     return np.where(rising, np.searchsorted(bins, x, side=side), n - np.searchsorted(bins[::-1], x, side=other))
 
 
-@always(np.isin)
+@template(np.isin)
 def isin_text(element, test_elements, assume_unique=False, invert=False):
     known = np.sort(np.ravel(test_elements))
     row = np.ravel(element)
@@ -170,7 +148,7 @@ def isin_text(element, test_elements, assume_unique=False, invert=False):
     return np.logical_not(found) if invert else found
 
 
-@always(np.bincount)
+@template(np.bincount)
 def bincount_text(x, weights=None, minlength=0):
     count = minlength
     for k in range(np.size(x)):
@@ -190,7 +168,7 @@ def bincount_text(x, weights=None, minlength=0):
     return sums
 
 
-@written(np.flatnonzero)
+@template_by_call(np.flatnonzero)
 def _flatnonzero(call: Call) -> Chosen:
     return None if rank_of(call.args[0]) == 1 else flatnonzero_text
 
@@ -199,7 +177,7 @@ def flatnonzero_text(a):
     return np.flatnonzero(np.ravel(np.copy(a)))
 
 
-@written(np.nonzero)
+@template_by_call(np.nonzero)
 def _nonzero(call: Call) -> Chosen:
     return {1: nonzero_of_vector, 2: nonzero_of_matrix, 3: nonzero_of_three}.get(rank_of(call.args[0]))
 
@@ -221,12 +199,12 @@ def nonzero_of_three(a):
     return at // n // m, at // n % m, at % n
 
 
-@always(np.argwhere)
+@template(np.argwhere)
 def argwhere_text(a):
     return np.stack(np.nonzero(a), axis=1)
 
 
-@written(np.count_nonzero)
+@template_by_call(np.count_nonzero)
 def _count_nonzero(call: Call) -> Chosen:
     return None if known(call, 1, "axis", None) is None else count_nonzero_along
 
@@ -238,7 +216,7 @@ def count_nonzero_along(a, axis=None, keepdims=False):
 # ---- shapes ----------------------------------------------------------------------------------------------------------
 
 
-@written(np.reshape)
+@template_by_call(np.reshape)
 def _reshape(call: Call) -> Chosen:
     return reshape_columns if known(call, 2, "order", "C") == "F" else None
 
@@ -249,7 +227,7 @@ def reshape_columns(a, shape, order="F"):
     return np.transpose(np.reshape(np.transpose(a), shape[::-1]))
 
 
-@written(np.ravel)
+@template_by_call(np.ravel)
 def _ravel(call: Call) -> Chosen:
     return ravel_columns if known(call, 1, "order", "C") == "F" else None
 
@@ -258,7 +236,7 @@ def ravel_columns(a, order="F"):
     return np.ravel(np.transpose(a))
 
 
-@always(np.broadcast_arrays)
+@template(np.broadcast_arrays)
 def broadcast_arrays_text(*args):
     common = np.zeros(())
     for a in args:
@@ -269,12 +247,12 @@ def broadcast_arrays_text(*args):
     return parts
 
 
-@always(getattr(np, "row_stack", "row_stack"))
+@template(getattr(np, "row_stack", "row_stack"))
 def row_stack_text(tup):
     return np.vstack(tup)
 
 
-@written(np.diagflat)
+@template_by_call(np.diagflat)
 def _diagflat(call: Call) -> Chosen:
     return None if rank_of(call.args[0]) == 1 else diagflat_text
 
@@ -283,7 +261,7 @@ def diagflat_text(v, k=0):
     return np.diag(np.ravel(v), k)
 
 
-@written(np.trace)
+@template_by_call(np.trace)
 def _trace(call: Call) -> Chosen:
     return None if rank_of(call.args[0]) == 2 and len(call.args) == 1 and not call.kwargs else trace_text
 
@@ -292,7 +270,7 @@ def trace_text(a, offset=0, axis1=0, axis2=1, dtype=None):
     return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1)
 
 
-@written(np.repeat)
+@template_by_call(np.repeat)
 def _repeat(call: Call) -> Chosen:
     if rank_of(call.args[0]) == 0:
         return repeat_number
@@ -308,7 +286,7 @@ def repeat_rows(a, repeats, axis):
     return np.take(a, np.repeat(np.arange(np.shape(a)[axis]), repeats), axis=axis)
 
 
-@written(np.pad)
+@template_by_call(np.pad)
 def _pad(call: Call) -> Chosen:
     return None if known(call, 2, "mode", "constant") == "constant" else pad_beyond
 
@@ -320,7 +298,7 @@ def pad_beyond(array, pad_width, mode):
     return array
 
 
-@written(np.take)
+@template_by_call(np.take)
 def _take(call: Call) -> Chosen:
     if known(call, 3, "mode", "raise") != "raise":
         return take_in_range
@@ -353,7 +331,7 @@ def _parts(sections, ary, axis):
     return found
 
 
-@written(np.array_split)
+@template_by_call(np.array_split)
 def _array_split(call: Call) -> Chosen:
     return None if isinstance(call.args[1], Tuple) else array_split_text
 
@@ -362,12 +340,12 @@ def array_split_text(ary, indices_or_sections, axis=0):
     return _parts(indices_or_sections, ary, axis)
 
 
-@always(np.dsplit)
+@template(np.dsplit)
 def dsplit_text(ary, indices_or_sections):
     return _parts(indices_or_sections, ary, 2)
 
 
-@written(np.linspace)
+@template_by_call(np.linspace)
 def _linspace(call: Call) -> Chosen:
     return linspace_rows if any(isinstance(arg.type, Array) or is_complex(arg.type) for arg in call.args[:2]) else None
 
@@ -382,17 +360,17 @@ def linspace_rows(start, stop, num=50, endpoint=True, dtype=None):
 # ---- products --------------------------------------------------------------------------------------------------------
 
 
-@always(np.linalg.matmul)
+@template(np.linalg.matmul)
 def matmul_text(a, b):
     return a @ b
 
 
-@always(np.linalg.tensordot)
+@template(np.linalg.tensordot)
 def tensordot_text(a, b, axes=2):
     return np.tensordot(a, b, axes)
 
 
-@written(np.outer, np.linalg.outer)
+@template_by_call(np.outer, np.linalg.outer)
 def _outer(call: Call) -> Chosen:
     vectors = all(rank_of(arg) == 1 for arg in call.args)
     return outer_text if call.func is np.linalg.outer or not vectors else None
@@ -402,7 +380,7 @@ def outer_text(a, b):
     return np.expand_dims(np.ravel(a), 1) * np.ravel(b)
 
 
-@written(np.vdot)
+@template_by_call(np.vdot)
 def _vdot(call: Call) -> Chosen:
     if any(is_complex(arg.type) for arg in call.args):
         return vdot_complex
@@ -417,7 +395,7 @@ def vdot_text(a, b):
     return np.dot(np.ravel(a), np.ravel(b))
 
 
-@written(np.convolve)
+@template_by_call(np.convolve)
 def _convolve(call: Call) -> Chosen:
     return convolve_part if len(call.args) > 2 or call.kwargs else None
 
@@ -433,7 +411,7 @@ def convolve_part(a, v, mode="full"):
     return full
 
 
-@written(np.einsum)
+@template_by_call(np.einsum)
 def _einsum(call: Call) -> Chosen:
     spec = known(call, 0, "subscripts", "")
     if "..." in spec:

@@ -11,7 +11,8 @@ from tapegen.rules.linalg.factorizations import eigh as eigh_of_numpy
 from tapegen.rules.linalg.factorizations import eigh_pushforward as eigh_tangent_of_numpy
 from tapegen.rules.linalg.scipy_linalg import one_matrix
 from tapegen.rules.linalg.solve import adjoint
-from tapegen.rules.registry import fixed, inactive, pullback, refused, text
+from tapegen.rules.registry import fixed, inactive, pullback, refused
+from tapegen.rules.templates import template
 
 refused(
     linalg.rsf2csf,
@@ -73,7 +74,7 @@ of_matrices("nn->nn,nn", quasi_triangular, triangular)
 inactive(quasi_triangular, triangular, of_complex=True)  # called only in code that is already derived
 
 
-@text(linalg.schur)
+@template(linalg.schur)
 def schur_text(a, output="real", lwork=None, overwrite_a=False, sort=None, check_finite=True):
     one_matrix(np.ndim(a))
     require(sort is None, "of sorted forms there is none.")
@@ -129,7 +130,7 @@ def eigh_pushforward(a, *, lower=True, eigvals_only=False, check_finite=True, ou
     return eigh_tangent_of_numpy(a, "L" if lower else "U", out=out, a_dot=a_dot)
 
 
-@text(linalg.eigh)
+@template(linalg.eigh)
 def eigh_text(a, *, lower=True, eigvals_only=False, check_finite=True):
     require(eigvals_only, "the vectors of compiled code may have other signs.")
     w, _ = np.linalg.eigh(a if lower else matrix_transpose(a))
@@ -186,7 +187,7 @@ of_matrices("n,k->n,nn", tridiagonal_pairs)
 inactive(tridiagonal_values, tridiagonal_pairs)
 
 
-@text(linalg.eigh_tridiagonal)
+@template(linalg.eigh_tridiagonal)
 def eigh_tridiagonal_text(d, e, eigvals_only=False):
     one_matrix(1 + max(np.ndim(d), np.ndim(e)))
     if eigvals_only:
@@ -250,7 +251,7 @@ def refuse_reduced(h):
         raise ValueError("scipy.linalg.hessenberg: with a zero below the diagonal the factors are not unique")
 
 
-@text(linalg.hessenberg)
+@template(linalg.hessenberg)
 def hessenberg_text(a, calc_q=False, overwrite_a=False, check_finite=True):
     """Reflections, each of which clears a column below its second element."""
     one_matrix(np.ndim(a))

@@ -12,7 +12,8 @@ from tapegen.rules.linalg.factorizations import qr_pushforward as qr_tangent_of_
 from tapegen.rules.linalg.factorizations import svd as svd_of_numpy
 from tapegen.rules.linalg.factorizations import svd_pushforward as svd_tangent_of_numpy
 from tapegen.rules.linalg.solve import full_rank, positive_definite, regular
-from tapegen.rules.registry import expands, fixed, pullback, text
+from tapegen.rules.registry import expands, fixed, pullback
+from tapegen.rules.templates import template
 
 
 @compile_time
@@ -89,7 +90,7 @@ def solve_triangular_pushforward(
     return linalg.solve_triangular(a, b_dot - slope @ out, trans, lower, unit_diagonal)
 
 
-@text(linalg.solve_triangular)
+@template(linalg.solve_triangular)
 def solve_triangular_text(a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False, check_finite=True):
     one_matrix(np.ndim(a), np.ndim(b))
     matrix = part_read(a, lower, unit_diagonal)
@@ -237,7 +238,7 @@ def factors_dot(lower, upper, product_dot):
     return lower @ np.tril(slope, -1), np.triu(slope) @ upper
 
 
-@text(linalg.lu)
+@template(linalg.lu)
 def lu_text(a):
     packed, pivots = linalg.lu_factor(a)
     unit = np.eye(np.shape(a)[0], dtype=a.dtype)
@@ -264,7 +265,7 @@ def lu_factor_pushforward(a, overwrite_a=False, check_finite=True, *, out, a_dot
     return lower_dot + upper_dot, None
 
 
-@text(linalg.lu_factor)
+@template(linalg.lu_factor)
 def lu_factor_text(a, overwrite_a=False, check_finite=True):
     """Elimination by rows, each time with the largest element of the column."""
     one_matrix(np.ndim(a))
@@ -334,7 +335,7 @@ def qr_pushforward(a, overwrite_a=False, lwork=None, mode="full", pivoting=False
     return qr_tangent_of_numpy(a, out=out, a_dot=a_dot)
 
 
-@text(linalg.qr)
+@template(linalg.qr)
 def qr_text(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True):
     require(mode == "economic" and not pivoting, "compiled code has the thin form only.")
     return np.linalg.qr(a)
@@ -364,7 +365,7 @@ def svd_pushforward(a, full_matrices=True, compute_uv=True, overwrite_a=False, c
     return svd_tangent_of_numpy(a, full_matrices, compute_uv, out=out, a_dot=a_dot)
 
 
-@text(linalg.svd)
+@template(linalg.svd)
 def svd_text(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=True):
     return np.linalg.svd(a, full_matrices, compute_uv)
 

@@ -10,7 +10,8 @@ from tapegen.rules.helpers import compile_time, require
 from tapegen.rules.linalg.scipy_eigen import rounding, with_real_eigenvalues
 from tapegen.rules.linalg.scipy_linalg import one_matrix
 from tapegen.rules.linalg.solve import adjoint, positive_definite, regular
-from tapegen.rules.registry import expands, fixed, inactive, pullback, text
+from tapegen.rules.registry import expands, fixed, inactive, pullback
+from tapegen.rules.templates import template
 
 
 def corner(function_of_block):
@@ -36,7 +37,7 @@ def expm_pushforward(A, *, A_dot):
     return corner(linalg.expm(with_direction(A, A_dot)))
 
 
-@text(linalg.expm)
+@template(linalg.expm)
 def expm_text(A):
     """Rational approximation of degree 13 (Higham 2005) of a part so small that it holds, squared again."""
     one_matrix(np.ndim(A))
@@ -111,7 +112,7 @@ of_matrices("nn->nn", logarithm)
 inactive(logarithm)
 
 
-@text(linalg.logm)
+@template(linalg.logm)
 def logm_text(A):
     one_matrix(np.ndim(A))
     require(A.dtype == np.float64, "in single precision scipy may take it for complex.")

@@ -7,7 +7,8 @@ import math
 
 import numpy as np
 
-from tapegen.rules.registry import expands, fixed, inactive, linear, partials, pullback, text
+from tapegen.rules.registry import expands, fixed, inactive, linear, partials, pullback
+from tapegen.rules.templates import template
 
 inactive(math.ulp, math.isclose, cmath.isclose)
 inactive(cmath.isfinite, cmath.isinf, cmath.isnan, of_complex=True)
@@ -19,7 +20,7 @@ def nextafter(x, y):
     return 1, None
 
 
-@text(math.ulp)
+@template(math.ulp)
 def ulp(x):
     if math.isnan(x):
         return x
@@ -32,7 +33,7 @@ def ulp(x):
     return after - x
 
 
-@text(math.isclose)
+@template(math.isclose)
 def isclose(a, b, *, rel_tol=1e-09, abs_tol=0.0):
     if rel_tol < 0.0 or abs_tol < 0.0:
         raise ValueError("tolerances must be non-negative")
@@ -44,12 +45,12 @@ def isclose(a, b, *, rel_tol=1e-09, abs_tol=0.0):
     return apart <= abs(rel_tol * b) or apart <= abs(rel_tol * a) or apart <= abs_tol
 
 
-@text(cmath.isclose)
+@template(cmath.isclose)
 def isclose_of_reals(a, b, *, rel_tol=1e-09, abs_tol=0.0):
     return math.isclose(a, b, rel_tol=rel_tol, abs_tol=abs_tol)
 
 
-@text(np.isclose)
+@template(np.isclose)
 def isclose_of_arrays(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     b = b + 0.0  # no integer, of which a difference may wrap
     near = np.isfinite(b) & (np.abs(a - b) <= atol + rtol * np.abs(b)) | (a == b)
@@ -58,12 +59,12 @@ def isclose_of_arrays(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     return near
 
 
-@text(np.allclose)
+@template(np.allclose)
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     return bool(np.all(isclose_of_arrays(a, b, rtol, atol, equal_nan)))
 
 
-@text(math.remainder)
+@template(math.remainder)
 def remainder(x, y):
     if math.isnan(x) or math.isnan(y):
         return x + y
@@ -84,7 +85,7 @@ def remainder(x, y):
     return math.copysign(1.0, x) * rest
 
 
-@text(math.modf)
+@template(math.modf)
 def modf(x):
     if math.isinf(x):
         return math.copysign(0.0, x), x
@@ -112,7 +113,7 @@ def fsum(seq, *, out_bar):
     return bars
 
 
-@text(math.fsum)
+@template(math.fsum)
 def fsum_text(seq):
     """Sums without error in a few numbers that do not overlap, then rounds once (Shewchuk)."""
     parts = np.zeros(64)  # no float64 needs more than 40
@@ -176,6 +177,6 @@ def dist(p, q):
 # ---- real arguments of cmath ---------------------------------------------------------------------------------------
 
 
-@text(cmath.polar)
+@template(cmath.polar)
 def polar_text(z):
     return abs(z), cmath.phase(z)

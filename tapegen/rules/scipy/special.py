@@ -9,7 +9,8 @@ from scipy import special
 
 from tapegen.rules.external_functions import of_numbers, same_number
 from tapegen.rules.helpers import keep_axis, kept_sum, require
-from tapegen.rules.registry import fixed, inactive, partials, pullback, text
+from tapegen.rules.registry import fixed, inactive, partials, pullback
+from tapegen.rules.templates import template
 
 of_numbers(special.expit, special.log_expit, special.logit, special.xlogy, special.xlog1py, special.entr)
 of_numbers(special.rel_entr, special.kl_div, special.huber, special.pseudo_huber, special.boxcox, special.boxcox1p)
@@ -77,7 +78,7 @@ def log_softmax_pushforward(x, axis=None, *, out, x_dot):
     return x_dot - kept_sum(np.exp(out) * x_dot, axis)
 
 
-@text(special.logsumexp)
+@template(special.logsumexp)
 def logsumexp_text(a, axis=None, b=None, keepdims=False, return_sign=False):
     require(not return_sign, "logsumexp(return_sign=True) has no rule.", "Leave return_sign out.")
     top = np.max(a, axis=axis, keepdims=True)
@@ -91,13 +92,13 @@ def logsumexp_text(a, axis=None, b=None, keepdims=False, return_sign=False):
     return log + np.squeeze(top, axis=axis)
 
 
-@text(special.softmax)
+@template(special.softmax)
 def softmax_text(x, axis=None):
     share = np.exp(x - np.max(x, axis=axis, keepdims=True))
     return share / np.sum(share, axis=axis, keepdims=True)
 
 
-@text(special.log_softmax)
+@template(special.log_softmax)
 def log_softmax_text(x, axis=None):
     below = x - np.max(x, axis=axis, keepdims=True)
     return below - np.log(np.sum(np.exp(below), axis=axis, keepdims=True))
@@ -347,12 +348,12 @@ def fresnel_cosine(z):
 of_numbers(sine_integral, cosine_integral, fresnel_sine, fresnel_cosine)
 
 
-@text(special.sici)
+@template(special.sici)
 def sici_text(x):
     return sine_integral(x), cosine_integral(x)
 
 
-@text(special.fresnel)
+@template(special.fresnel)
 def fresnel_text(z):
     return fresnel_sine(z), fresnel_cosine(z)
 

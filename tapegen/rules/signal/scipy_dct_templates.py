@@ -10,52 +10,52 @@ import numpy as np
 from scipy import fft
 
 from tapegen.rules.helpers import axes_tuple, one_of
-from tapegen.rules.registry import text
 from tapegen.rules.signal.scipy_dct import ends_times, inverse_norm, inverse_type
+from tapegen.rules.templates import template
 
 
-@text(fft.dct)
+@template(fft.dct)
 def dct_text(x, type=2, n=None, axis=-1, norm=None):
     return np.moveaxis(cosines(with_points(x, n, axis), type, norm), -1, axis)
 
 
-@text(fft.idct)
+@template(fft.idct)
 def idct_text(x, type=2, n=None, axis=-1, norm=None):
     return np.moveaxis(cosines(with_points(x, n, axis), inverse_type(type), inverse_norm(norm)), -1, axis)
 
 
-@text(fft.dst)
+@template(fft.dst)
 def dst_text(x, type=2, n=None, axis=-1, norm=None):
     return np.moveaxis(sines(with_points(x, n, axis), type, norm), -1, axis)
 
 
-@text(fft.idst)
+@template(fft.idst)
 def idst_text(x, type=2, n=None, axis=-1, norm=None):
     return np.moveaxis(sines(with_points(x, n, axis), inverse_type(type), inverse_norm(norm)), -1, axis)
 
 
-@text(fft.dctn)
+@template(fft.dctn)
 def dctn_text(x, type=2, s=None, axes=None, norm=None):
     for axis in axes_tuple(axes, np.ndim(x)):
         x = dct_text(x, type, None, axis, norm)
     return x
 
 
-@text(fft.idctn)
+@template(fft.idctn)
 def idctn_text(x, type=2, s=None, axes=None, norm=None):
     for axis in axes_tuple(axes, np.ndim(x)):
         x = idct_text(x, type, None, axis, norm)
     return x
 
 
-@text(fft.dstn)
+@template(fft.dstn)
 def dstn_text(x, type=2, s=None, axes=None, norm=None):
     for axis in axes_tuple(axes, np.ndim(x)):
         x = dst_text(x, type, None, axis, norm)
     return x
 
 
-@text(fft.idstn)
+@template(fft.idstn)
 def idstn_text(x, type=2, s=None, axes=None, norm=None):
     for axis in axes_tuple(axes, np.ndim(x)):
         x = idst_text(x, type, None, axis, norm)

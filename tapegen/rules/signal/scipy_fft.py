@@ -6,8 +6,9 @@ import numpy as np
 from scipy import fft as own
 
 from tapegen.rules.helpers import slice_axis
-from tapegen.rules.registry import expands, fixed, linear, text
+from tapegen.rules.registry import expands, fixed, linear
 from tapegen.rules.signal.fft import of_size, opposite, size_along, transformed_axes
+from tapegen.rules.templates import template
 
 # ---- one axis ------------------------------------------------------------------------------------------------------
 
@@ -134,21 +135,21 @@ def rfftfreq(n, d=1.0):
 # ---- compiled ------------------------------------------------------------------------------------------------------
 
 
-@text(own.fft)
+@template(own.fft)
 def fft_text(x, n=None, axis=-1, norm=None):
     return np.fft.fft(x, n, axis, norm)
 
 
-@text(own.ifft)
+@template(own.ifft)
 def ifft_text(x, n=None, axis=-1, norm=None):
     return np.fft.ifft(x, n, axis, norm)
 
 
-@text(own.rfft)
+@template(own.rfft)
 def rfft_text(x, n=None, axis=-1, norm=None):
     return np.fft.rfft(x, n, axis, norm)
 
 
-@text(own.irfft)
+@template(own.irfft)
 def irfft_text(x, n=None, axis=-1, norm=None):
     return np.fft.irfft(x, n, axis, norm)

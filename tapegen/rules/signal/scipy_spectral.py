@@ -6,8 +6,9 @@ import numpy as np
 from scipy import signal
 
 from tapegen.rules.helpers import compile_time, in_precision_of, one_of, require
-from tapegen.rules.registry import expands, fixed, inactive, text
+from tapegen.rules.registry import expands, fixed, inactive
 from tapegen.rules.signal.scipy_signal import detrend as detrended
+from tapegen.rules.templates import template
 
 inactive(signal.get_window)
 
@@ -31,7 +32,7 @@ def cosines_of(window):
     return _COSINES[window]
 
 
-@text(signal.get_window)
+@template(signal.get_window)
 def get_window_text(window, Nx, fftbins=True):
     if Nx < 1:
         raise ValueError("scipy.signal.get_window: the size of a window is positive")
