@@ -105,6 +105,8 @@ FUNCTIONS = [
     of("zip", "v", "v[1:]", only={"strict": "True"}, shown="[a * b for a, b in {}]"),
     of("zip", "v", "v", only={"strict": "True"}, shown="[a * b for a, b in {}]"),
     of("reversed", "v", shown=EACH),
+    of("iter", "v", shown=EACH),
+    of("next", "iter(v)", _default="s"),
     of("map", "abs", "v", shown=EACH),
     of("len", "v", shown="{} * s"),
     of("list", _iterable="v"),
@@ -221,6 +223,14 @@ FUNCTIONS = [
     of("np.pad", needs=2, array="v", pad_width="1", mode="'mean'", only={"stat_length": "2"}),
     of("np.pad", needs=2, array="v", pad_width="1", mode="'reflect'", only={"reflect_type": "'odd'"}),
     of("np.pad", needs=2, array="v", pad_width="1", only={"constant_values": "s"}),
+    of(
+        "np.lib.stride_tricks.sliding_window_view",
+        needs=2,
+        x="v",
+        window_shape="2",
+        axis="0",
+        only={"subok": "False", "writeable": "False"},
+    ),
     of("np.diff", needs=1, a="v", n="2", axis="0", prepend="s", append="4.0"),
     of(
         "np.nan_to_num",

@@ -6,6 +6,8 @@ import operator
 from collections.abc import Iterator
 from typing import Any
 
+import gast
+
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.calls.handlers import handles
 from tapegen.frontend.calls.resolve import call_value
@@ -105,7 +107,8 @@ def _iter(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 @handles(next, takes="iterator, default=None, /")
 def _next(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     made, *default = args
-    if is_generator(cx, made):
+    node = cx.node.args[0] if isinstance(cx.node, gast.Call) and cx.node.args else None
+    if is_generator(cx, made) or isinstance(node, gast.GeneratorExp):
         raise cx.refusal(
             NotDifferentiable,
             "all items of a generator are computed at once, so there is no next one.",
