@@ -308,3 +308,22 @@ def test_a_method_of_an_object_of_the_last_trip_says_what_to_keep() -> None:
 
     with pytest.raises(TapegenError, match=r"'step' is a method of an object(.|\n)*Keep the object itself"):
         differentiable(stepped, backend="python").vjp(0.4, 3)
+
+
+@dataclasses.dataclass
+class _Pair:
+    a: Any
+    b: Any
+
+
+def test_an_object_that_an_array_replaces_in_a_loop_is_refused() -> None:
+    """Where the name holds an array, it never has the attribute: the store there has nothing to write into."""
+
+    def replaced(v: Any, m: Any, pair: Any) -> Any:
+        for _ in m:
+            pair.b *= pair.a
+            pair = (0 - v)[-1, ...]
+        return np.sum(v)
+
+    with pytest.raises(BadArgument, match="cannot be set here"):
+        differentiable(replaced, backend="python").grad(X, np.ones((1, 3)), _Pair(X.copy(), 1.37))

@@ -533,3 +533,29 @@ def one_of_two_that_is_stored_over(a: np.ndarray) -> Any:
 @pytest.mark.parametrize("size", [4, 6])
 def test_views_without_axes(function: Any, size: int, backend: str) -> None:
     right(function, np.resize(X, size), backend=backend)
+
+
+def merged_and_spread(x, n):
+    total = np.sum(x)
+    for _ in range(n):
+        scale = np.asarray(total)
+    scale /= 1.53
+    x[...] = scale
+    return np.sum(x * x)
+
+
+def chosen_and_spread(x, n):
+    scale = np.asarray(x[0] * x[1]) if n > 1 else np.asarray(x[2])
+    scale *= 2.0
+    y = np.ones_like(x)
+    y[1:] = scale
+    scale += y[3]
+    return np.sum(y) * scale[()]
+
+
+@pytest.mark.parametrize("function", [merged_and_spread, chosen_and_spread])
+@both
+def test_arrays_without_axes_stay_arrays(function: Any, backend: str) -> None:
+    """Their cotangents are sums, which NumPy makes scalars, and are updated in place."""
+    for n in (1, 2):
+        right(function, X, n, backend=backend)

@@ -13,7 +13,7 @@ from tapegen.frontend.lowering.temporary_names import TemporaryNames
 from tapegen.frontend.values.context import Builder, Context, OpenIf, OpenLatch, OpenLoop
 from tapegen.ir import builders, intrinsics, traversal
 from tapegen.ir.names import TEMPORARY, NameSupply
-from tapegen.ir.nodes import Assign, Block, Call, Comment, Const, Expr, For, If, Load, Stmt, Tuple, Var, While
+from tapegen.ir.nodes import Assign, Block, Call, Comment, Const, Expr, For, If, Load, Stmt, Store, Tuple, Var, While
 from tapegen.ir.types import BOOL, is_floating
 
 
@@ -89,6 +89,10 @@ class _Closer:
                 case OpenLatch(pairs, origin):
                     pairs = [(var, self.resolve(value)) for var, value in pairs]
                     self._latch(out, [(var, value) for var, value in pairs if var != value], origin)
+                case Store(array) if not isinstance(held := self.resolve(array), Var):
+                    out.append(Assign((array,), held, item.origin))  # the placeholder of an array that no path has
+                    index = tuple(self.resolve(part) for part in item.index)
+                    out.append(Store(array, index, self.resolve(item.value), item.accumulate, item.origin))
                 case _:
                     out.append(traversal.map_headers(item, self.resolve))
         return tuple(out)

@@ -361,6 +361,8 @@ class CotangentMap:
         if isinstance(expr, (Var, Const)):
             return expr
         cot = self.cotangent(like)
+        if isinstance(like.type, Array) and like.type.rank == 0:
+            expr = full(expr, like)  # an array, which may be updated in place
         self.emit(Assign((cot.name,), expr), self.origin_of(cot))
         return cot.name
 
