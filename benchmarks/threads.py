@@ -67,6 +67,19 @@ def kepler(e, m):
     return u
 
 
+def orbits(e, m):
+    """Kepler's equation for many orbits: each iteration of the loop records as many steps as it takes."""
+    total = 0.0
+    for i in prange(len(e)):
+        u = m[i]
+        step = 1.0
+        while abs(step) > 1e-13:
+            step = (u - e[i] * math.sin(u) - m[i]) / (1.0 - e[i] * math.cos(u))
+            u = u - step
+        total += u * u
+    return total
+
+
 def network(x, w, b):
     """One hidden layer."""
     h = np.tanh(w @ x + b)
@@ -95,6 +108,7 @@ CASES: dict[str, tuple[Callable[[bool], Any], Callable[[int], tuple[Any, ...]], 
         10_000,
         4,
     ),
+    "orbits": (_gradient(orbits, (0, 1)), lambda n: (0.9 * _random(n), 3.0 * _random(n)), 20_000, 10),
     "batch of kepler": (_batch(kepler, 0, (0, 1)), lambda n: (0.9 * _random(n), 3.0 * _random(n)), 20_000, 10),
     "batch of network": (
         _batch(network, (0, None, None), 0),
