@@ -150,3 +150,18 @@ def test_tangent_of_a_solver() -> None:
     x, x_dot = f.jvp((low, right), (low_dot, right_dot))
     np.testing.assert_allclose(x, np.linalg.solve(low, right), rtol=1e-12)
     np.testing.assert_allclose(x_dot, np.linalg.solve(low, right_dot - low_dot @ x), rtol=1e-12)
+
+
+def rows_times_vector(a: np.ndarray, x: np.ndarray) -> Any:
+    total = x @ x
+    for i in range(a.shape[0]):
+        total += np.exp(a[i] @ x)
+    return total
+
+
+def test_a_single_product_in_a_loop_calls_no_library() -> None:
+    a, x = np.random.default_rng(1).normal(size=(2, 5, 5))
+    inspection = tg.differentiable(rows_times_vector, wrt=(0, 1)).inspect(a, x[0])
+    text = str(inspection.stages["fuse_dot_products"])
+    assert text.count("np.dot(") == 1  # outside of the loop
+    assert " products(" in text

@@ -1,8 +1,9 @@
 """Horizontal fusion of inner products: those that read the same vectors, in one pass over them.
 
 `a @ x` and its tangent `a_dot @ x + a @ x_dot` pass through `a` and through `x` twice each, and the time is spent on
-loading them from memory.  Legal where nothing that they read changes in between; the order of additions is free,
-as it is in the BLAS that computes them otherwise.
+loading them from memory.  In loops a single product is written out as well: a call of BLAS takes longer than a short
+product, and no less than a long one.  Legal where nothing that they read changes in between; the order of additions is
+free, as it is in the BLAS that computes them otherwise.
 
 Before::
 
@@ -31,7 +32,7 @@ import numpy as np
 
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import Assign, Block, Call, Expr, Function, Load, Stmt, Store, Var
+from tapegen.ir.nodes import Assign, Block, Call, Expr, For, Function, Load, Stmt, Store, Var, While
 from tapegen.ir.types import Array, TupleOf
 from tapegen.loops.analysis.block_queries import names_in
 from tapegen.loops.analysis.dependence import alias_sets
@@ -48,7 +49,7 @@ def fuse_dot_products(function: Function) -> Function:
     if not any(np.dot in traversal.calls(stmt) for stmt in function.body):
         return function
     joining = _Joining(function)
-    body = joining.block(function.body)
+    body = joining.block(function.body, False)
     return traversal.with_body(function, drop_unread(body, joining.written_out))
 
 
@@ -78,19 +79,20 @@ class _Joining:
         self.names = NameSupply(names_in(function))
         self.written_out: set[Var] = set()  # variables that hold views, which are substituted
 
-    def block(self, block: Block) -> Block:
+    def block(self, block: Block, in_loop: bool) -> Block:
         out: list[Stmt] = []
         run: list[Assign | Store] = []
         for stmt in block:
             if isinstance(stmt, (Assign, Store)):
                 run.append(stmt)
                 continue
-            out += self._run(run)
+            out += self._run(run, in_loop)
             run = []
-            out.append(traversal.with_blocks(stmt, tuple(self.block(inner) for inner in stmt.blocks)))
-        return (*out, *self._run(run))
+            inside = in_loop or isinstance(stmt, (For, While))
+            out.append(traversal.with_blocks(stmt, tuple(self.block(inner, inside) for inner in stmt.blocks)))
+        return (*out, *self._run(run, in_loop))
 
-    def _run(self, run: Sequence[Assign | Store]) -> Sequence[Stmt]:
+    def _run(self, run: Sequence[Assign | Store], in_loop: bool) -> Sequence[Stmt]:
         """Consecutive statements, none of which is a check."""
         passes: list[_Pass] = []
         uses: list[tuple[int, Call, Pair, _Pass]] = []
@@ -115,7 +117,7 @@ class _Joining:
                 and _is_view(stmt.value)
             ):
                 views[stmt.targets[0]] = stmt.value
-        uses = [use for use in uses if len(use[-1].numbers) > 1]
+        uses = [use for use in uses if in_loop or len(use[-1].numbers) > 1]
         if not uses:
             return run
         out: list[Stmt] = []
