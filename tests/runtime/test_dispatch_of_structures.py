@@ -68,6 +68,10 @@ def total(values: Any) -> Any:
     return result
 
 
+def of_numbers(values: Any) -> Any:
+    return sum([(k + 1.0) * value * value for k, value in enumerate(values)])
+
+
 def by_keys(p: Any) -> Any:
     result = 0.0
     for k, key in enumerate(p):
@@ -158,7 +162,7 @@ def answered(run: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> bool:
 
 
 def test_structures_are_answered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    lists, dicts = tg.differentiable(total, backend="numba"), tg.differentiable(by_keys, backend="numba")
+    lists, dicts = tg.differentiable(of_numbers, backend="numba"), tg.differentiable(by_keys, backend="numba")
     lists.grad([1.0, 2.0])
     dicts.grad({"a": 1.0, "bb": 2.0})
     assert answered(lambda: lists.grad([2.0, 3.0]), monkeypatch)
