@@ -148,7 +148,7 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     kwargs = {name: _prepared(cx, func, name, value) for name, value in kwargs.items()}
     if rule is None and out is None:
         return call_foreign(cx, func, args, kwargs, hint)
-    if rule is not None and rule.kind == "expands" and out is None:
+    if rule is not None and rule.kind == "expands" and kwargs and out is None and not cx.rules:
         given = (*args, *kwargs.values())
         if all(known_value(value) is not UNKNOWN for value in given):  # the formula may lack some of the options
             made = call_at_entry(cx, func, args, kwargs)

@@ -68,11 +68,9 @@ def broadcast_arrays(*args, out_bar):
 @linear(np.lib.stride_tricks.sliding_window_view, in_="x", shapes=[(5,), fixed(3)], of_complex=True)
 def sliding_window_view(x, window_shape, axis=None, *, out_bar):
     sizes = window_shape if isinstance(window_shape, tuple) else (window_shape,)
-    if axis is None:
-        axis = tuple(range(np.ndim(x)))
-    axes = axis if isinstance(axis, tuple) else (axis,)
+    axes = axes_tuple(axis, np.ndim(x))
     for k in range(len(sizes) - 1, -1, -1):
-        out_bar = _sum_of_windows(out_bar, axes[k] % np.ndim(x), sizes[k])
+        out_bar = _sum_of_windows(out_bar, axes[k], sizes[k])
     return out_bar
 
 
