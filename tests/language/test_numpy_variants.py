@@ -10,6 +10,7 @@ import pytest
 
 import tapegen as tg
 from tapegen.errors import AliasError, BadArgument, NotDifferentiable
+from tests.judged import both, raises_as_python, right
 
 A = np.arange(12.0).reshape(3, 4) ** 1.3 + 0.1 * np.sin(np.arange(12.0)).reshape(3, 4)
 V = np.array([0.3, -1.2, 0.7, 2.0])
@@ -435,3 +436,28 @@ def test_numbers_of_numpy_have_the_methods_and_the_errors_of_numpy() -> None:
     for v in (np.array([1.0, 2.0]), np.array([0.01, 0.02])):
         factor = 2.0 if v[0] > 0.5 else 4.0
         np.testing.assert_allclose(tg.grad(bounded, backend="python")(v), factor * v, rtol=1e-15)
+
+
+def sizes_of_sequences(x):
+    rows = np.size([[1, 2], [3, 4], [5, 6]], 0) + 10 * np.size([x, x], axis=-1) + 100 * np.size([x, x])
+    return np.sum(x) * (rows + 1000 * np.size(x[None], (0, 1)) + np.ndim([]) + len(np.shape([[], []])))
+
+
+@both
+def test_sizes_of_sequences(backend: str) -> None:
+    right(sizes_of_sequences, np.array([0.3, 0.5, 0.7]), backend=backend)
+
+
+@pytest.mark.parametrize("question", [np.ndim, np.shape, np.size])
+@both
+def test_shapes_of_sequences_of_unlike_parts(question: Any, backend: str) -> None:
+    def ranks(x):
+        question((x[0], x))
+        return np.sum(x)
+
+    def lengths(x):
+        question([x, x[1:]])
+        return np.sum(x)
+
+    for function in (ranks, lengths):
+        raises_as_python(function, np.array([0.3, 0.5, 0.7]), backend=backend)

@@ -27,7 +27,7 @@ from tapegen.frontend.source.desugar import quiet
 from tapegen.frontend.templates import library_functions, ufunc_methods
 from tapegen.frontend.values.constant_shapes import known_shape, may_be_fixed, sampled_shape
 from tapegen.frontend.values.context import Context, NeedsConstant
-from tapegen.frontend.values.materialize import operand, run_list_of, static, struct_of, type_of
+from tapegen.frontend.values.materialize import expr_of, operand, run_list_of, static, struct_of, type_of
 from tapegen.frontend.values.narrowing import note_view_of_number
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, tuple_of
 from tapegen.frontend.values.state import Series, known_value
@@ -57,7 +57,27 @@ def _shape_items(cx: Context, value: Any) -> list[Any]:
     if type_of(value) is not None:
         return []
     children = spread(cx, value)
-    return [StaticValue(len(children)), *(_shape_items(cx, children[0]) if children else [])]
+    parts = [_shape_items(cx, child) for child in children]
+    first = parts[0] if parts else []
+    for other in parts[1:]:
+        _check_same_shape(cx, first, other)
+    return [StaticValue(len(children)), *first]
+
+
+def _check_same_shape(cx: Context, first: list[Any], other: list[Any]) -> None:
+    """The parts of a sequence that is read as an array have one shape."""
+    if len(first) != len(other):
+        cx.raise_(ValueError, _RAGGED)
+    for one, another in zip(first, other, strict=True):
+        sizes = known_value(one), known_value(another)
+        if UNKNOWN not in sizes and sizes[0] != sizes[1]:
+            cx.raise_(ValueError, _RAGGED)
+        left, right = expr_of(cx, one), expr_of(cx, another)
+        if UNKNOWN in sizes and left != right:
+            cx.raise_if(Call(operator.ne, (left, right), (), BOOL), ValueError, _RAGGED)
+
+
+_RAGGED = "setting an array element with a sequence: the parts differ in shape"
 
 
 @handles(np.indices, takes="dimensions, dtype=int, sparse=False")
@@ -71,14 +91,16 @@ def _indices(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 @handles(np.size, takes="a, axis=None")
 def _size(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     value, *axis = [*args, *kwargs.values()]
-    if isinstance(value, Leaf) and isinstance(value.type, Array):
-        along = static(cx, axis[0], "the axis") if axis else None
-        if isinstance(along, tuple):
-            return _product(cx, [shape_of(cx, value).children[k] for k in along])
-        if along is not None:
-            return shape_of(cx, value).children[along]
+    along = static(cx, axis[0], "the axis") if axis else None
+    if along is None and isinstance(value, Leaf) and isinstance(value.type, Array):
         return attribute(cx, value, "size")
-    return _product(cx, _shape_items(cx, value))
+    sizes = _shape_items(cx, value)
+    if along is None:
+        return _product(cx, sizes)
+    axes = along if isinstance(along, tuple) else (along,)
+    if not all(-len(sizes) <= k < len(sizes) for k in axes):
+        cx.raise_(IndexError, "tuple index out of range")
+    return _product(cx, [sizes[k] for k in axes])
 
 
 def _product(cx: Context, sizes: Iterable[Any]) -> Any:
