@@ -461,3 +461,20 @@ def test_shapes_of_sequences_of_unlike_parts(question: Any, backend: str) -> Non
 
     for function in (ranks, lengths):
         raises_as_python(function, np.array([0.3, 0.5, 0.7]), backend=backend)
+
+
+def reductions_of_a_number(x):
+    return np.max(x) * np.amin(x) + np.median(x) + np.prod(x) * np.std(x) + np.sum(x)
+
+
+def ranges_of_a_number(x):
+    return np.ptp(x) + np.nanmedian(x) * x
+
+
+@both
+def test_reductions_of_a_number(backend: str) -> None:
+    right(reductions_of_a_number, 0.7, backend=backend)
+
+
+def test_ranges_of_a_number() -> None:
+    right(ranges_of_a_number, 0.7, backend="python")

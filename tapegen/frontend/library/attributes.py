@@ -254,6 +254,8 @@ def _number_attribute(cx: Context, owner: Any, name: str, hint: str | None) -> A
             return Bound(StaticValue(Method("number", name)), (owner,))
     if may_be_array(cx, owner):
         _check_has(cx, owner.expr, name)
+    if type_.python and name == "dtype" and cx.rules:  # rules read it of an argument, which may be a number
+        return StaticValue(np.dtype(type_.dtype))
     if type_.python:
         cls = python_class(type_)
         if name in ("conjugate", "bit_length", "item") and hasattr(cls, name):
