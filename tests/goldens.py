@@ -22,6 +22,7 @@ from tapegen import cli
 from tapegen.backend.numba.build import build_python
 from tapegen.pipeline import compile
 from tapegen.pipeline.artifacts.texts import compiled_text, readable_text
+from tapegen.runtime.calls.cotangents import cotangents_of
 from tests.test_programs import PROGRAMS, Program
 
 FOLDER = pathlib.Path(__file__).parent / "golden"
@@ -111,7 +112,8 @@ class Derived:
 
     def seeds(self, value: Any) -> list[Any]:
         """The cotangents of the results."""
-        return self.call._seeds(value, self.program.value_bar(), self.stages.seeds)
+        objective = self.call.program.selection.objective
+        return cotangents_of(objective, value, self.program.value_bar(), self.stages.seeds)
 
     def value_of(self, results: tuple[Any, ...]) -> Any:
         return self.call._result(results, "joint")
