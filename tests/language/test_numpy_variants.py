@@ -478,3 +478,22 @@ def test_reductions_of_a_number(backend: str) -> None:
 
 def test_ranges_of_a_number() -> None:
     right(ranges_of_a_number, 0.7, backend="python")
+
+
+def clipped(x):
+    y = x.clip(0.4) + x.clip(max=0.6) * x.clip(0.4, 0.6) + np.clip(x, min=0.4, max=0.6)
+    x.clip(0.4, 0.6, y[:])
+    return np.sum(y * np.clip(x, None, 0.6) + np.clip(x, min=0.5) * np.clip(x))
+
+
+@both
+def test_bounds_of_clip(backend: str) -> None:
+    x = np.array([0.3, 0.55, 0.7])
+    right(clipped, x, backend=backend)
+    for faulty in (
+        lambda x: np.sum(np.clip(x, 0.4)),
+        lambda x: np.sum(np.clip(x, a_max=0.4)),
+        lambda x: np.sum(np.clip(x, 0.4, max=0.6)),
+        lambda x: np.sum(np.clip(x, 0.4, 0.6, max=0.6)),
+    ):
+        raises_as_python(faulty, x, backend=backend)

@@ -74,8 +74,6 @@ _HOW_ANYWHERE: dict[str, frozenset[Any] | None] = {
     **dict.fromkeys(("overwrite_x", "overwrite_input", "overwrite_a", "overwrite_b"), frozenset({False})),
 }
 """The same, for every function that has such a parameter."""
-SECOND_NAMES: dict[Any, dict[str, str]] = {np.clip: {"min": "a_min", "max": "a_max"}}
-"""Aliases of parameters."""
 _SEQUENCES = frozenset(
     {"arrays", "tup", "object", "xi", "shape", "new_shape", "reps", "choicelist", "condlist", "choices", "l_and_u"}
 )
@@ -135,11 +133,8 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     if out is not None and drops_output(cx, func, {**dict(zip(_names_of(func), args)), **kwargs}):
         reason = f"np.fft.{func.__name__} leaves its 'out=' as it is."
         raise cx.refusal(NotDifferentiable, reason, "Assign the result: a[:] = ...")
-    for alias, name in SECOND_NAMES.get(func, {}).items():
-        if alias in kwargs:
-            kwargs[name] = kwargs.pop(alias)
-    if func is np.clip and len(args) == 1 and len(kwargs) == 1:  # a_min and a_max, which have no defaults
-        args += [kwargs.pop("a_min", StaticValue(None)), kwargs.pop("a_max", StaticValue(None))]
+    if func is np.clip and args:
+        args = _bounds_of_clip(cx, args, kwargs)
     names = _names_of(func)
     while names[len(args) : len(args) + 1] and _is_operand(names[len(args)], kwargs):
         args.append(kwargs.pop(names[len(args)]))  # later passes expect arrays and shapes by position
@@ -165,6 +160,21 @@ def _refuse_overwriting(cx: Context, func: Any, args: list[Any], kwargs: dict[st
             raise cx.refusal(
                 NotDifferentiable, f"{name}=True of {callable_text(func)} writes into an argument.", "Leave it out."
             )
+
+
+def _bounds_of_clip(cx: Context, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """The arguments of `np.clip` by position: `a_min` and `a_max` are given both, or neither, as `min` and `max`."""
+    array, *given = args
+    bounds = dict(zip(("a_min", "a_max"), given, strict=False))
+    bounds |= {name: kwargs.pop(name) for name in ("a_min", "a_max") if name in kwargs}
+    named = {f"a_{name}": kwargs.pop(name) for name in ("min", "max") if name in kwargs}
+    if len(bounds) == 1:
+        missing = "a_max" if "a_min" in bounds else "a_min"
+        cx.raise_(TypeError, f"clip() missing 1 required positional argument: '{missing}'")
+    if bounds and named:
+        both = "Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden."
+        cx.raise_(ValueError, both)
+    return [array, *((bounds | named).get(name, StaticValue(None)) for name in ("a_min", "a_max"))]
 
 
 def _outputs_by_name(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict]:

@@ -37,10 +37,17 @@ THROUGH_FUNCTIONS: dict[str, Any] = {
 _PARAMETERS = {"choose": 'choices, *, out=None, mode="raise"'}
 """Methods whose positional arguments differ from those of the function: `x.choose(a, b)` has two choices."""
 
+_POSITIONS = {"clip": ("min", "max", "out")}
+"""Methods that name their positional arguments otherwise than the function."""
+
 
 def _through_function(name: str, func: Any) -> None:
+    names = _POSITIONS.get(name, ())
+
     @method("array", name, takes=_PARAMETERS.get(name, PASSED_ON))
     def call(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+        if names and len(args) <= 1 + len(names):
+            args, kwargs = args[:1], dict(zip(names, args[1:], strict=False)) | kwargs
         return call_value(cx, StaticValue(func), args, kwargs, hint)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import NotDifferentiable
-from tapegen.frontend.calls.library_calls import HOW, SECOND_NAMES
+from tapegen.frontend.calls.library_calls import HOW
 from tapegen.frontend.library.numpy_variants import is_written_out
 from tapegen.rules.gradient_modifiers import stop_gradient
 from tapegen.rules.saved_values import chosen
@@ -35,6 +35,9 @@ _WRITING = frozenset({np.put, np.putmask, np.place, np.copyto, np.fill_diagonal,
 """Functions that write into their first argument."""
 _DESCRIBING = frozenset({np.shape, np.ndim, np.size, np.isscalar, np.result_type, np.iscomplexobj, np.isrealobj})
 """Functions whose results are not arrays."""
+
+_BOUNDS = {"min": "a_min", "max": "a_max"}
+"""Other names of the bounds of `np.clip`."""
 
 _QUICKER: dict[Any, Callable[..., Any]] = {np.where: chosen}
 """Functions that return the same results."""
@@ -120,7 +123,7 @@ def function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     found = indexing.SPECIAL.get(func)
     if found is not None:
         return found(*args, **kwargs)
-    if len(args) == 1 and type(args[0]) is Tensor and func not in SECOND_NAMES:
+    if len(args) == 1 and type(args[0]) is Tensor and func is not np.clip:
         operation = operation_of(func)
         options = operation.options
         if options is not None and kwargs.keys() <= options and all(map(_is_fixed, kwargs.values())):
@@ -160,11 +163,9 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if kwargs:
         if kwargs.get("out", 0) is None:
             kwargs = {name: value for name, value in kwargs.items() if name != "out"}
-        names = SECOND_NAMES.get(operation.func)
-        if names is not None:
-            kwargs = {names.get(name, name): value for name, value in kwargs.items()}
-            if operation.func is np.clip:  # the bounds of its rule have no defaults
-                kwargs = {**dict.fromkeys(("a", "a_min", "a_max")[len(args) :]), **kwargs}
+        if operation.func is np.clip:  # the bounds of its rule have no defaults
+            kwargs = {_BOUNDS.get(name, name): value for name, value in kwargs.items()}
+            kwargs = {**dict.fromkeys(("a", "a_min", "a_max")[len(args) :]), **kwargs}
         if operation.signature is not None and not operation.signature.parameters.keys() >= kwargs.keys():
             kwargs = _without_defaults(operation, kwargs)
         if operation.signature is not None and _holds_tensor(kwargs):
