@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import tapegen as tg
+from tapegen.loops.locality.array_contraction import contract_arrays
 from tests import nests_reader
-from tests.nests_reader import assert_same, lowered_text
+from tests.nests_reader import assert_same, lowered_text, read
 from tests.oracle import numerical_gradient
 
 R = np.random.default_rng(11)
@@ -270,6 +271,14 @@ def test_arrays_that_are_read_elsewhere_keep_their_axes(text: str) -> None:
     text_after = lowered_text(text, matrix(4, 3), 2)
     assert "z = np.empty((" in text_after or "z = np.empty(x.shape)" in text_after
     assert_same(text, *((matrix(n, m), k) for n, m, k in ((4, 3, 2), (2, 4, 3), (3, 3, 1))))
+
+
+def test_a_size_that_changes_is_not_read_later() -> None:
+    """In a whole program the sizes are read in front of the loop, so that this array stays for another reason."""
+    program = read(KEPT["a size that changes"], (matrix(4, 3), 2))
+    assert contract_arrays(program) is program
+    unchanged = read(KEPT["a size that changes"].replace("m = n", "k = n"), (matrix(4, 3), 2))
+    assert contract_arrays(unchanged) is not unchanged
 
 
 # ---- gradients -------------------------------------------------------------------------------------------------------

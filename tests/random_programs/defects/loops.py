@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from tapegen.loops.analysis import dependence, independence
 from tapegen.loops.analysis.dependence import AliasSets
-from tapegen.loops.locality import check_hoisting, fusion, scalar_replacement, scatter_to_gather, zero_init_sinking
+from tapegen.loops.locality import (
+    array_contraction,
+    check_hoisting,
+    scalar_replacement,
+    scatter_to_gather,
+    zero_init_sinking,
+)
 from tapegen.loops.locality.block_items import BlockPass
 from tapegen.loops.locality.fusion import _Fusion as Fusion
 from tapegen.loops.locality.scalar_replacement import _Holding as Holding
@@ -87,7 +93,7 @@ FUSED = likely(
         "an array that is read before it is stored becomes a number",
         Fusion,
         "_contracted",
-        (" or not _starts_with_store(nest, array)", ""),
+        (" or not starts_with_store(nest.body, array)", ""),
         unfound="what np.empty holds before is any number",
     ),
     edit(
@@ -96,10 +102,10 @@ FUSED = likely(
         "_contracted",
         (" and self.memory.uses.get(array) == len(indices)", ""),
     ),
-    edit("what is added to a number replaces it", fusion, "_as_number", ("if stmt.accumulate:", "if False:")),
+    edit("what is added to a number replaces it", array_contraction, "as_number", ("if stmt.accumulate:", "if False:")),
     edit(
         "a number has more digits than the array it stands for",
-        fusion,
+        array_contraction,
         "_rounded",
         ("return Call(getattr(np, dtype), (value,), (), Scalar(dtype, False))", "return value"),
     ),
@@ -113,8 +119,8 @@ FUSED = likely(
     edit(
         "a check moves past another one",
         check_hoisting,
-        "_raised",
-        ('not (item.role == "check" and earlier.nest.checks)', "True"),
+        "hoisted",
+        ('not (item.role == "check" and _checks(earlier))', "True"),
     ),
     edit(
         "a number of one loop is taken for that of another",
@@ -347,8 +353,8 @@ NEIGHBOURS = likely(
     edit(
         "a gathered loop keeps nothing for the rest of the program",
         shifted_gather,
-        "_without_dead",
-        ("read = set(lasting).union(", "read = set().union("),
+        "_gathered",
+        ("left = drop_unread(rest, scalars, lasting)", "left = drop_unread(rest, scalars, set())"),
     ),
 )
 
