@@ -104,9 +104,8 @@ KEYWORDS = likely(
     edit(
         "the one bound of clip is taken for the other",
         library_calls,
-        "call_library",
-        ('[kwargs.pop("a_min", StaticValue(None)), kwargs', '[kwargs.pop("a_max", StaticValue(None)), kwargs'),
-        ('kwargs.pop("a_max", StaticValue(None))]', 'kwargs.pop("a_min", StaticValue(None))]'),
+        "_bounds_of_clip",
+        ('StaticValue(None)) for name in ("a_min", "a_max"))]', 'StaticValue(None)) for name in ("a_max", "a_min"))]'),
     ),
     edit(
         "the dtype that a ufunc computes in is forgotten",
