@@ -113,7 +113,32 @@ def f(x, n):
     return s
 """
 
-STAYING = [OTHER_RANGE, MOVED, CHANGED, LEFT, READ_LATER, SOMETHING_ELSE]
+ELEMENT = """
+def f(x, n):
+    s = 0.0
+    k = np.zeros(1, np.int64)
+    k[0] = n
+    for i in range(k[0]):
+        for j in range(k[0]):
+            if i != j:
+                s = 0.9 * s + x[j] * i
+        k[0] = k[0] - 1
+    return s
+"""
+
+TOTAL = """
+def f(x, n):
+    s = 0.0
+    k = np.ones(n, np.int64)
+    for i in range(np.sum(k)):
+        for j in range(np.sum(k)):
+            if i != j:
+                s = 0.9 * s + x[j] * i
+        k[i] = 0
+    return s
+"""
+
+STAYING = [OTHER_RANGE, MOVED, CHANGED, LEFT, READ_LATER, SOMETHING_ELSE, ELEMENT, TOTAL]
 
 
 @pytest.mark.parametrize("text", SPLIT + STAYING)

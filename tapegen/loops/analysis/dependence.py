@@ -183,7 +183,7 @@ class _Body:
     def _nested(self, stmt: Any, known: set[Var]) -> bool:
         """Add a loop or a branch, whose assignments may not run."""
         for part in stmt.headers:
-            reads = _reads(part)
+            reads = elements_read(part)
             if reads is None:
                 return False
             self.accesses += reads
@@ -212,7 +212,7 @@ def _found_in(stmt: Stmt) -> Sequence[Access] | Literal[False]:
         case _:
             return False
     for part in parts:
-        reads = _reads(part)
+        reads = elements_read(part)
         if reads is None:
             return False
         found += reads
@@ -223,7 +223,7 @@ def _is_number(item: object) -> bool:
     return type(getattr(item, "type", None)) is Scalar
 
 
-def _reads(expr: Expr) -> Sequence[Access] | None:
+def elements_read(expr: Expr) -> Sequence[Access] | None:
     """The elements an expression reads; None where it reads more than elements, or has effects."""
     if type(expr) is Const:
         return ()

@@ -35,6 +35,7 @@ from tapegen.ir import traversal
 from tapegen.ir.affine import plus
 from tapegen.ir.nodes import Block, Call, Comment, Const, Expr, For, Function, If, Stmt, Var
 from tapegen.loops.analysis.block_queries import leaves, read_after_loops
+from tapegen.loops.analysis.dependence import elements_read
 
 _LONG = 60  # statements of a body that is not copied
 _MOST = 400  # statements that are copied in one function: they take time to compile
@@ -72,8 +73,11 @@ class _Splitting:
         """The range of a counter, if it stays the same."""
         if loop.step not in (Const(1), Const(-1)) or loop.target in traversal.assigned_in(*loop.body):
             return None
-        if any(self.times[var] > 1 for end in (loop.start, loop.stop) for var in traversal.free_vars(end)):
+        ends = (loop.start, loop.stop)
+        if any(self.times[var] > 1 for end in ends for var in traversal.free_vars(end)):
             return None
+        if any(elements_read(end) is None or elements_read(end) for end in ends):
+            return None  # stores may change elements
         if loop.step == Const(1):
             return plus(loop.start, 0), plus(loop.stop, 0)
         return plus(loop.stop, 1), plus(loop.start, 1)
