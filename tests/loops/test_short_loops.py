@@ -11,6 +11,7 @@ import pytest
 import tapegen as tg
 from tapegen.backend.numba.build import build_python
 from tapegen.pipeline.artifacts.texts import compiled_text
+from tests.nests_reader import assert_same
 from tests.oracle import numerical_gradient
 
 R = np.random.default_rng(8)
@@ -112,6 +113,43 @@ def test_sizes_that_do_not_agree_raise() -> None:
         with pytest.raises(ValueError, match="broadcast"):
             func(p, Q)
     assert func(Q[:1], Q)[0] == 0.0  # no pair is there
+
+
+def narrow(x: np.ndarray) -> np.ndarray:
+    rows = np.zeros((len(x), 2), x.dtype)
+    for i in range(len(x)):
+        v = np.zeros(2, x.dtype)
+        w = np.empty(2, x.dtype)
+        w[0] = x[i, 0] * x[i, 1]
+        w[1] = w[0] + x[i, 2]
+        for j in range(len(x)):
+            v[0] += x[j, 0] * w[1]
+            v[1] += x[j, 1] + w[0]
+        rows[i] = v
+    return rows
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_scalars_round_as_elements_do(dtype: Any) -> None:
+    x = P.astype(dtype)
+    found = tg.differentiable(narrow, backend="numba")(x)
+    assert found.tobytes() == narrow(x).tobytes()
+
+
+COUNTER_CHANGES = """
+def f(x, n):
+    s = 0.0
+    for i in range(n):
+        for k in range(3):
+            k = k + 1
+            s = 0.5*s + x[k]*i
+        s = s*0.9
+    return s
+"""
+
+
+def test_counters_that_the_body_changes() -> None:
+    assert_same(COUNTER_CHANGES, (R.normal(size=6), 3), (R.normal(size=4), 0))
 
 
 def compiled(f: Callable[..., Any]) -> tuple[str, Callable[..., Any]]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from tapegen.ir import builders, intrinsics, traversal
 from tapegen.ir.affine import folded, is_int
-from tapegen.ir.nodes import Call, Const, Expr
+from tapegen.ir.nodes import Call, Const, Expr, Load
 from tapegen.ir.types import BOOL, FLOAT, INT, Scalar
 from tapegen.ir.types import COMPLEX as COMPLEX_DTYPES
 from tapegen.loops.legalize.builder import LoopBuilder
@@ -61,6 +61,13 @@ def convert(expr: Expr, dtype: str) -> Expr:
         return Call(intrinsics.ifelse, (expr, Const(1.0), Const(0.0)), (), type_)
     func: Any = {"float64": float, "int64": int}.get(dtype) or getattr(np, numpy_name(dtype))
     return Call(func, (expr,), (), type_)
+
+
+def stored(value: Expr, dtype: str) -> Expr:
+    """A scalar rounded as an array of that dtype would store it: numba may compute in more bits."""
+    if dtype in ("float64", "int64", "bool") or isinstance(value, Load):
+        return convert(value, dtype)
+    return Call(getattr(np, dtype), (value,), (), Scalar(dtype, False))
 
 
 def numpy_name(dtype: str) -> str:

@@ -219,16 +219,9 @@ def as_number(block: Block, array: Var) -> Block:
         value = traversal.map_expr(stmt.value, element)
         if stmt.accumulate:
             value = Call(operator.add, (number, value), (), number.type)
-        return Assign((number,), _rounded(value, dtype), stmt.origin)
+        return Assign((number,), scalar_ops.stored(value, dtype), stmt.origin)
 
     return _rewritten(block, array, element, stored)
-
-
-def _rounded(value: Expr, dtype: str) -> Expr:
-    """A scalar rounded as an array of that dtype would store it."""
-    if dtype in ("float64", "int64", "bool") or isinstance(value, Load):
-        return scalar_ops.convert(value, dtype)
-    return Call(getattr(np, dtype), (value,), (), Scalar(dtype, False))
 
 
 def _with_slice(block: Block, array: Var, new: Var, axis: int) -> Block:

@@ -60,6 +60,7 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import BOOL, FLOAT, Array, Scalar
 from tapegen.loops.analysis.block_queries import names_in, read_after_loops
 from tapegen.loops.analysis.symbolic_bounds import dim
+from tapegen.loops.legalize.scalar_ops import dtype_of, stored
 
 _MOST = 4
 """Elements of a small vector."""
@@ -150,7 +151,7 @@ class _Unrolling:
                     return (stmt,)
                 if not all(isinstance(each, (Assign, Store, Comment)) for each in body):
                     return (stmt,)
-                if target in self.read_later:
+                if target in self.read_later or target in traversal.assigned_in(*body):
                     return (stmt,)
                 self.loops += 1
                 private = self._private(stmt)
@@ -336,16 +337,16 @@ def _replaced(block: Block, elements: Mapping[Var, tuple[Var, ...]]) -> Block:
     out: list[Stmt] = []
     for place, stmt in enumerate(block):
         if isinstance(stmt, Assign) and (array := stmt.targets[0]) in elements:
-            stored = _stored_first(array, block[place + 1 :])
-            unset = [var for k, var in enumerate(elements[array]) if k not in stored]
-            out += [Assign((var,), Const(_zero(var)), stmt.origin) for var in unset]
+            early = _stored_first(array, block[place + 1 :])
+            unset = [var for k, var in enumerate(elements[array]) if k not in early]
+            out += [Assign((var,), stored(Const(0), dtype_of(var)), stmt.origin) for var in unset]
             continue
         if isinstance(stmt, Store) and stmt.array in elements:
             var = elements[stmt.array][_place(stmt.index)]
             value = traversal.map_expr(stmt.value, element)
             if stmt.accumulate:
                 value = Call(operator.add, (var, value), (), var.type)
-            out.append(Assign((var,), value, stmt.origin))
+            out.append(Assign((var,), stored(value, dtype_of(var)), stmt.origin))
             continue
         stmt = traversal.map_headers(stmt, lambda header: traversal.map_expr(header, element))
         out.append(traversal.with_blocks(stmt, tuple([_replaced(part, elements) for part in stmt.blocks])))
@@ -369,7 +370,3 @@ def _stored_first(array: Var, after: Block) -> set[int]:
 def _place(index: tuple[Any, ...]) -> int:
     place: int = index[0].value
     return place
-
-
-def _zero(var: Var) -> object:
-    return {"bool": False, "int64": 0, "complex128": 0j}.get(var.type.dtype, 0.0)  # type: ignore[union-attr]
