@@ -153,7 +153,8 @@ PROGRAMS: dict[str, tuple[str, str]] = {
         "v=np.array([0.5, 1.5])",
         """l = []
     for k in range(3):
-        l.append(v[0] * k + v[1])
+        if v[1] > k:
+            l.append(v[0] * k + v[1])
     return np.sum(np.array(l) ** 2) + np.sum(np.array(l)) * v[0]""",
     ),
     "a counter that pauses is taken for one that does not": (
