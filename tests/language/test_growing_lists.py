@@ -241,6 +241,40 @@ def test_sizes_that_stay_and_sizes_that_change(program: Callable[..., Any]) -> N
     check_grads(differentiable(backend="python", wrt=0)(program), X, 2)
 
 
+def repeated_many_times(x: Any, n: int) -> Any:
+    items, pairs = [x[0]], []
+    for k in range(n):
+        items.append(items[-1] * x[k])
+        pairs.append((x[k], k + 1.0))
+    twice = items * 2
+    twice[0] = x[1]
+    before, many = (n - 1) * items, pairs * np.int64(3)
+    return sum(twice) * len(before) + sum(before) + sum(a * b for a, b in many) + items[0] + len(items * -1)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_repetition(n: int) -> None:
+    function = differentiable(backend="python", wrt=0)(repeated_many_times)
+    assert function.value_and_grad(X, n)[0] == pytest.approx(repeated_many_times(X, n), rel=1e-14)
+    check_grads(function, X, n)
+
+
+@pytest.mark.parametrize("count", [np.float64(2.0), np.float32(2.0)])
+def test_floats_of_numpy_do_not_repeat(count: Any) -> None:
+    def repeated(x: Any, factor: Any, n: int, known: bool) -> Any:
+        items = [x[0]]
+        for _ in range(0 if known else n):
+            items.append(x[1])
+        return sum(factor * [x[0], x[1]]) if known else sum(items * factor)
+
+    for known in (True, False):
+        with pytest.raises(TypeError, match="can't multiply sequence by non-int"):
+            differentiable(repeated, backend="python").value_and_grad(X, count, 2, known)
+    value, gradient = differentiable(repeated, backend="python").value_and_grad(X, np.array(2.0), 2, True)
+    assert value == repeated(X, np.array(2.0), 2, True) == 2.0
+    assert gradient.tolist() == [2.0, 2.0, 0.0, 0.0]
+
+
 def steps_of_a_wave(x: Any, n: int) -> Any:
     old, now = np.zeros(x.size), np.zeros(x.size)
     now[1] = 1.0

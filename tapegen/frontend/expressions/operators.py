@@ -136,7 +136,8 @@ def binary(cx: Context, func: Any, left: Any, right: Any, hint: str | None = Non
     found = on_objects(cx, func, left, right)
     if found is not None:
         return found
-    if mixes_array(left, right) or mixes_array(right, left):
+    is_mixed = mixes_array(left, right) or mixes_array(right, left)
+    if is_mixed and (func is not operator.mul or is_array(left) or is_array(right)):  # a NumPy float repeats nothing
         return emit_call(cx, func, (as_array(cx, left), as_array(cx, right)), hint=hint)
     sign = SIGNS.get(func, getattr(func, "__name__", "?"))
     cx.raise_(TypeError, f"unsupported operand type(s) for {sign}: {type_name(cx, left)} and {type_name(cx, right)}")
@@ -159,6 +160,8 @@ def type_name(cx: Context, value: Any) -> str:
         return f"'{type(value.value).__name__}'"
     if isinstance(value, Leaf) and isinstance(value.type, Scalar):
         return "'float'" if is_floating(value.type) else "'int'"
+    if run_list_of(cx, value) is not None:
+        return "'list'"
     content = struct_of(cx, value)
     return f"'{content.cls.__name__}'" if content is not None else "'numpy.ndarray'"
 
@@ -231,6 +234,9 @@ def _on_containers(cx: Context, func: Any, left: Any, right: Any) -> Any:
     if func is operator.or_ and a is not None and b is not None and a.kind == b.kind == "dict":
         return cx.new_cell(with_items(a, zip(b.keys, b.children, strict=True)))
     if func is operator.mul:
+        for items, count in ((left, right), (right, left)):
+            if run_list_of(cx, items) is not None and is_int(count):
+                return cx.call(cx, StaticValue(builtin_functions.repeated), (count, items), {})
         if a is None and b is not None:
             a, right = b, left
         if a is not None and a.kind in ("tuple", "list") and is_int(right):
