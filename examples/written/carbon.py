@@ -113,27 +113,21 @@ def misfit_value_and_grad(
         | (times_n0 > 1) & (emitted.shape[1] < 3)
     ):
         raise IndexError("index is out of bounds")
-    k1 = np.empty(2)
-    total_value_4 = np.empty(2)
-    k2 = np.empty(2)
-    total_value_9 = np.empty(2)
-    k3 = np.empty(2)
-    total_value_13 = np.empty(2)
-    k4 = np.empty(2)
     for i in range(times.size - 1):
         t = times[i]
         h = times[i + 1] - t
-        if state.shape[0] != 2:
-            raise ValueError("the number of values to unpack is not 2")
         air_1 = state[0]
         air_1_tape[i] = air_1
         store = state[1]
         store_tape[i] = store
         uptake = p_uptake * (air_1 - 280.0) - p_release * store
         season = 0.0
+        k1_at_1 = uptake
         total_value_3 = t + h / 2
         t_16 = h / 2
+        total_value_4_at_1 = state[1] + t_16 * k1_at_1
         emitted_at_1 = emitted[i, 1]
+        store_1 = total_value_4_at_1
         season_2 = 0.0
         total_value_8 = t + h / 2
         t_18 = h / 2
@@ -153,17 +147,15 @@ def misfit_value_and_grad(
         season_tape[i] = season
         season_1 = season * (1.0 + p_enrichment * (air_1 / 280.0 - 1.0))
         t_15 = emitted[i, 0] / 2.124 - uptake + season_1
-        k1[0] = t_15
-        k1[1] = uptake
-        for j in range(2):
-            total_value_4[j] = state[j] + t_16 * k1[j]
-        if total_value_4.shape[0] != 2:
-            raise ValueError("the number of values to unpack is not 2")
-        air_2 = total_value_4[0]
+        k1_at_0 = t_15
+        total_value_4_at_0 = state[0] + t_16 * k1_at_0
+        air_2 = total_value_4_at_0
         air_2_tape[i] = air_2
-        store_1 = total_value_4[1]
         store_1_tape[i] = store_1
         uptake_1 = p_uptake * (air_2 - 280.0) - p_release * store_1
+        k2_at_1 = uptake_1
+        total_value_9_at_1 = state[1] + t_18 * k2_at_1
+        store_2 = total_value_9_at_1
         for k_1 in range(2):
             angle_1 = 2.0 * np.pi * (k_1 + 1) * total_value_3
             if math.isinf(angle_1):
@@ -176,17 +168,15 @@ def misfit_value_and_grad(
         season_2_tape[i] = season_2
         season_3 = season_2 * (1.0 + p_enrichment * (air_2 / 280.0 - 1.0))
         t_17 = emitted_at_1 / 2.124 - uptake_1 + season_3
-        k2[0] = t_17
-        k2[1] = uptake_1
-        for j in range(2):
-            total_value_9[j] = state[j] + t_18 * k2[j]
-        if total_value_9.shape[0] != 2:
-            raise ValueError("the number of values to unpack is not 2")
-        air_3 = total_value_9[0]
+        k2_at_0 = t_17
+        total_value_9_at_0 = state[0] + t_18 * k2_at_0
+        air_3 = total_value_9_at_0
         air_3_tape[i] = air_3
-        store_2 = total_value_9[1]
         store_2_tape[i] = store_2
         uptake_2 = p_uptake * (air_3 - 280.0) - p_release * store_2
+        k3_at_1 = uptake_2
+        total_value_13_at_1 = state[1] + h * k3_at_1
+        store_3 = total_value_13_at_1
         for k_2 in range(2):
             angle_2 = 2.0 * np.pi * (k_2 + 1) * total_value_8
             if math.isinf(angle_2):
@@ -199,17 +189,13 @@ def misfit_value_and_grad(
         season_4_tape[i] = season_4
         season_5 = season_4 * (1.0 + p_enrichment * (air_3 / 280.0 - 1.0))
         t_19 = emitted_at_1 / 2.124 - uptake_2 + season_5
-        k3[0] = t_19
-        k3[1] = uptake_2
-        for j in range(2):
-            total_value_13[j] = state[j] + h * k3[j]
-        if total_value_13.shape[0] != 2:
-            raise ValueError("the number of values to unpack is not 2")
-        air_4 = total_value_13[0]
+        k3_at_0 = t_19
+        total_value_13_at_0 = state[0] + h * k3_at_0
+        air_4 = total_value_13_at_0
         air_4_tape[i] = air_4
-        store_3 = total_value_13[1]
         store_3_tape[i] = store_3
         uptake_3 = p_uptake * (air_4 - 280.0) - p_release * store_3
+        k4_at_1 = uptake_3
         for k_3 in range(2):
             angle_3 = 2.0 * np.pi * (k_3 + 1) * t_plus_h
             if math.isinf(angle_3):
@@ -222,10 +208,9 @@ def misfit_value_and_grad(
         season_6_tape[i] = season_6
         season_7 = season_6 * (1.0 + p_enrichment * (air_4 / 280.0 - 1.0))
         t_20 = emitted[i, 2] / 2.124 - uptake_3 + season_7
-        k4[0] = t_20
-        k4[1] = uptake_3
-        for j in range(2):
-            state[j] += t_21 * (k1[j] + 2 * k2[j] + 2 * k3[j] + k4[j])
+        k4_at_0 = t_20
+        state[0] += t_21 * (k1_at_0 + 2 * k2_at_0 + 2 * k3_at_0 + k4_at_0)
+        state[1] += t_21 * (k1_at_1 + 2 * k2_at_1 + 2 * k3_at_1 + k4_at_1)
         air[i + 1] = state[0]
     total = 0.0
     count = 0
@@ -253,10 +238,6 @@ def misfit_value_and_grad(
     p_release_bar = 0.0
     p_season_bar = np.zeros(p_season.shape)
     p_enrichment_bar = 0.0
-    total_value_19_bar = np.empty(2)
-    k3_bar = np.empty(2)
-    k2_bar = np.empty(2)
-    k1_bar = np.empty(2)
     for i in range(times.size - 2, -1, -1):
         store = store_tape[i]
         air_1 = air_1_tape[i]
@@ -287,90 +268,63 @@ def misfit_value_and_grad(
         state_bar[0] += air_new_bar
         # state += h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
         t_22 = h / 6
-        total_value_13_bar = np.zeros(2)
-        total_value_9_bar = np.zeros(2)
-        total_value_4_bar = np.zeros(2)
-        for j in range(2):
-            total_value_19_bar[j] = t_22 * state_bar[j]
+        total_value_19_bar_at_0 = t_22 * state_bar[0]
+        total_value_19_bar_at_1 = t_22 * state_bar[1]
         # return np.array([emitted / GIGATONNES - uptake + season, uptake])
-        t_23 = total_value_19_bar[0]
+        t_23 = total_value_19_bar_at_0
         total_value_16_bar = t_23
         # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
         product_29_bar = season_6 * total_value_16_bar
         season_6_bar = (1.0 + p_enrichment * air_difference_3) * total_value_16_bar
-        t_24 = total_value_19_bar[1]
+        t_24 = total_value_19_bar_at_1
         uptake_3_bar = t_24 - total_value_16_bar
         product_24_bar = -uptake_3_bar
-        for k_3 in range(2):
-            # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
-            #     math.sin(angle)
-            p_season_bar[k_3, 1] += sin_angle_3_tape[i, k_3] * season_6_bar
-            p_season_bar[k_3, 0] += cos_angle_3_tape[i, k_3] * season_6_bar
-        # air, store = state
-        total_value_13_bar[1] += p_release * product_24_bar
-        total_value_13_bar[0] += (
+        total_value_13_bar_at_0 = 0.0
+        total_value_13_bar_at_1 = 0.0
+        total_value_13_bar_at_1 += p_release * product_24_bar
+        total_value_13_bar_at_0 += (
             0.0035714285714285713 * (p_enrichment * product_29_bar)
             + p_uptake * uptake_3_bar
         )
-        # k4 = rate(t + h, state + h * k3, emitted[i, 2], p)
-        for j in range(2):
-            state_bar[j] += total_value_13_bar[j]
-            # return np.array([emitted / GIGATONNES - uptake + season, uptake])
-            k3_bar[j] = 2 * total_value_19_bar[j] + h * total_value_13_bar[j]
-        t_25 = k3_bar[0]
+        k3_bar_at_0 = 2 * total_value_19_bar_at_0 + h * total_value_13_bar_at_0
+        k3_bar_at_1 = 2 * total_value_19_bar_at_1 + h * total_value_13_bar_at_1
+        t_25 = k3_bar_at_0
         total_value_12_bar = t_25
-        # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
         product_22_bar = season_4 * total_value_12_bar
         season_4_bar = (1.0 + p_enrichment * air_difference_2) * total_value_12_bar
-        t_26 = k3_bar[1]
+        t_26 = k3_bar_at_1
         uptake_2_bar = t_26 - total_value_12_bar
         product_17_bar = -uptake_2_bar
-        for k_2 in range(2):
-            # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
-            #     math.sin(angle)
-            p_season_bar[k_2, 1] += sin_angle_2_tape[i, k_2] * season_4_bar
-            p_season_bar[k_2, 0] += cos_angle_2_tape[i, k_2] * season_4_bar
-        # air, store = state
-        total_value_9_bar[1] += p_release * product_17_bar
-        total_value_9_bar[0] += (
+        total_value_9_bar_at_0 = 0.0
+        total_value_9_bar_at_1 = 0.0
+        total_value_9_bar_at_1 += p_release * product_17_bar
+        total_value_9_bar_at_0 += (
             0.0035714285714285713 * (p_enrichment * product_22_bar)
             + p_uptake * uptake_2_bar
         )
-        # k3 = rate(t + h / 2, state + h / 2 * k2, emitted[i, 1], p)
-        for j in range(2):
-            state_bar[j] += total_value_9_bar[j]
-            # return np.array([emitted / GIGATONNES - uptake + season, uptake])
-            k2_bar[j] = 2 * total_value_19_bar[j] + h_scaled_1 * total_value_9_bar[j]
-        t_27 = k2_bar[0]
+        k2_bar_at_0 = 2 * total_value_19_bar_at_0 + h_scaled_1 * total_value_9_bar_at_0
+        k2_bar_at_1 = 2 * total_value_19_bar_at_1 + h_scaled_1 * total_value_9_bar_at_1
+        t_27 = k2_bar_at_0
         total_value_7_bar = t_27
-        # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
         product_14_bar = season_2 * total_value_7_bar
         season_2_bar = (1.0 + p_enrichment * air_difference_1) * total_value_7_bar
-        t_28 = k2_bar[1]
+        t_28 = k2_bar_at_1
         uptake_1_bar = t_28 - total_value_7_bar
         product_9_bar = -uptake_1_bar
-        for k_1 in range(2):
-            # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
-            #     math.sin(angle)
-            p_season_bar[k_1, 1] += sin_angle_1_tape[i, k_1] * season_2_bar
-            p_season_bar[k_1, 0] += cos_angle_1_tape[i, k_1] * season_2_bar
-        # air, store = state
-        total_value_4_bar[1] += p_release * product_9_bar
-        total_value_4_bar[0] += (
+        total_value_4_bar_at_0 = 0.0
+        total_value_4_bar_at_1 = 0.0
+        total_value_4_bar_at_1 += p_release * product_9_bar
+        total_value_4_bar_at_0 += (
             0.0035714285714285713 * (p_enrichment * product_14_bar)
             + p_uptake * uptake_1_bar
         )
-        # k2 = rate(t + h / 2, state + h / 2 * k1, emitted[i, 1], p)
-        for j in range(2):
-            state_bar[j] += total_value_4_bar[j]
-            # return np.array([emitted / GIGATONNES - uptake + season, uptake])
-            k1_bar[j] = total_value_19_bar[j] + h_scaled_1 * total_value_4_bar[j]
-        t_29 = k1_bar[0]
+        k1_bar_at_0 = total_value_19_bar_at_0 + h_scaled_1 * total_value_4_bar_at_0
+        k1_bar_at_1 = total_value_19_bar_at_1 + h_scaled_1 * total_value_4_bar_at_1
+        t_29 = k1_bar_at_0
         total_value_2_bar = t_29
-        # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
         product_6_bar = season * total_value_2_bar
         season_bar = (1.0 + p_enrichment * air_difference) * total_value_2_bar
-        t_30 = k1_bar[1]
+        t_30 = k1_bar_at_1
         uptake_bar = t_30 - total_value_2_bar
         product_1_bar = -uptake_bar
         p_uptake_bar += (
@@ -391,11 +345,35 @@ def misfit_value_and_grad(
             + air_difference_1 * product_14_bar
             + air_difference * product_6_bar
         )
-        for k in range(2):
+        for k_3 in range(2):
             # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
             #     math.sin(angle)
-            p_season_bar[k, 1] += sin_angle_tape[i, k] * season_bar
-            p_season_bar[k, 0] += cos_angle_tape[i, k] * season_bar
+            p_season_bar[k_3, 1] += sin_angle_3_tape[i, k_3] * season_6_bar
+            p_season_bar[k_3, 0] += cos_angle_3_tape[i, k_3] * season_6_bar
+            # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
+            # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
+            #     math.sin(angle)
+            p_season_bar[k_3, 1] += sin_angle_2_tape[i, k_3] * season_4_bar
+            p_season_bar[k_3, 0] += cos_angle_2_tape[i, k_3] * season_4_bar
+            # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
+            # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
+            #     math.sin(angle)
+            p_season_bar[k_3, 1] += sin_angle_1_tape[i, k_3] * season_2_bar
+            p_season_bar[k_3, 0] += cos_angle_1_tape[i, k_3] * season_2_bar
+            # season *= 1.0 + p["enrichment"] * (air / BEFORE_INDUSTRY - 1.0)
+            # season += p["season"][k, 0] * math.cos(angle) + p["season"][k, 1] *
+            #     math.sin(angle)
+            p_season_bar[k_3, 1] += sin_angle_tape[i, k_3] * season_bar
+            p_season_bar[k_3, 0] += cos_angle_tape[i, k_3] * season_bar
+        # k4 = rate(t + h, state + h * k3, emitted[i, 2], p)
+        state_bar[0] += total_value_13_bar_at_0
+        state_bar[1] += total_value_13_bar_at_1
+        # k3 = rate(t + h / 2, state + h / 2 * k2, emitted[i, 1], p)
+        state_bar[0] += total_value_9_bar_at_0
+        state_bar[1] += total_value_9_bar_at_1
+        # k2 = rate(t + h / 2, state + h / 2 * k1, emitted[i, 1], p)
+        state_bar[0] += total_value_4_bar_at_0
+        state_bar[1] += total_value_4_bar_at_1
         # air, store = state
         state_bar[1] += p_release * product_1_bar
         state_bar[0] += (
