@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tapegen import check_grads, differentiable
 from tapegen.backend.printer.module import emit
 from tapegen.ir import intrinsics
 from tapegen.ir.nodes import Assign, Call, Const, Expr, For, If, Var
@@ -182,3 +183,25 @@ def test_checks_that_are_put_together_raise_what_they_raised(text: str) -> None:
     for args in [(x, y, n) for x in (long, short, short[:1]) for y in (long, short) for n in (1, 2, 3)]:
         ours, theirs = Outcome(namespace["f"], args), Outcome(python_function(text), args)
         assert (ours.error, ours.value) == (theirs.error, theirs.value), args
+
+
+def lists_that_change(x: float, n: int) -> Any:
+    items, sizes = [x, 1.0], [2]
+    for k in range(n):
+        items.append(k * x)
+    before = np.array(items) * x
+    same = items
+    same.append(100.0)
+    after = np.array(items)
+    first = np.ones(sizes[0])
+    sizes[0] = n + 4
+    second = np.ones(sizes[0]) * x
+    return np.sum(before) + 2.0 * np.sum(after) * x + np.sum(first * x) + 3.0 * np.sum(second)
+
+
+def test_what_is_read_of_a_list_changes_without_an_assignment() -> None:
+    compiled = differentiable(lists_that_change, backend="numba").value_and_grad(0.7, 3)
+    value, gradient = differentiable(lists_that_change, backend="python").value_and_grad(0.7, 3)
+    assert value == pytest.approx(lists_that_change(0.7, 3), rel=1e-14)
+    assert compiled == pytest.approx((value, gradient), rel=1e-14)
+    check_grads(differentiable(lists_that_change, backend="python"), 0.7, 3)

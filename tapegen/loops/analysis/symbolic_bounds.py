@@ -22,7 +22,7 @@ from tapegen.ir import intrinsics
 from tapegen.ir.affine import Affine, is_int, linear
 from tapegen.ir.nodes import Assign, Call, Const, Expr, For, If, Load, Raise, Stmt, Tuple, Var, While, node
 from tapegen.ir.traversal import assigns, free_vars, parts, subexpressions
-from tapegen.ir.types import INT, Array
+from tapegen.ir.types import INT, Array, ListOf
 
 _DEPTH = 6  # how many inequalities a proof may combine
 _LONGEST = 60  # nodes of a definition that is substituted for its variable
@@ -250,7 +250,7 @@ class SymbolicBounds:
         """Whether a condition is known not to hold; afterwards it is."""
         if test in self.passed:
             return True
-        if not any(isinstance(part, Load) for part in subexpressions(test)):
+        if not any(isinstance(part, Load) or _is_list(part) for part in subexpressions(test)):
             self.passed |= {test}
             self.mentioned |= free_vars(test)
         return False
@@ -549,7 +549,7 @@ def _cases(atom: Expr, coefficient: int) -> tuple[Expr, ...]:
 
 
 def stable(form: Affine) -> bool:
-    """Whether a form depends on variables alone, not on elements of arrays or on calls."""
+    """Whether a form changes by assignments of variables alone, not by stores, changes of lists or calls."""
     return all(type(atom) is Var or _stable(atom) for atom, _ in form.terms)
 
 
@@ -559,7 +559,14 @@ def _stable(expr: Any) -> bool:
         if expr.func is intrinsics.dim and type(expr.args[0]) is Var:
             return True
         return expr.func in _PURE_INTEGER and all(map(_stable, parts(expr)))
-    return kind is Const or kind is Var or (kind is Tuple and all(map(_stable, expr.items)))
+    if kind is Var:
+        return not _is_list(expr)
+    return kind is Const or (kind is Tuple and all(map(_stable, expr.items)))
+
+
+def _is_list(expr: Any) -> bool:
+    """Whether an expression is a list, whose length and items change without an assignment."""
+    return type(expr) is Var and type(expr.type) is ListOf
 
 
 _PURE_INTEGER = frozenset(
