@@ -559,3 +559,15 @@ def test_arrays_without_axes_stay_arrays(function: Any, backend: str) -> None:
     """Their cotangents are sums, which NumPy makes scalars, and are updated in place."""
     for n in (1, 2):
         right(function, X, n, backend=backend)
+
+
+def converted_to_complex(x):
+    x -= 0.5 * x
+    pair = np.asarray(x, dtype=np.complex128)[:2]
+    return np.sum(np.abs(pair[1]) ** 2)
+
+
+def test_a_cotangent_that_is_a_part_of_a_complex_one() -> None:
+    right(converted_to_complex, X, backend="python")
+    with pytest.warns(tg.errors.PerformanceWarning, match="parts of complex numbers has no compiled form"):
+        right(converted_to_complex, X, backend="auto", cache=False)

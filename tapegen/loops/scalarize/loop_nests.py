@@ -88,7 +88,8 @@ def fill(
     with w.block() as body:
         element = stored(value.at(index), target.dtype, value.weak or accumulate)
         place = target.at(index)
-        assert isinstance(place, Load)
+        if not isinstance(place, Load):
+            raise w.unsupported("a store into parts of complex numbers")
         w.emit(Store(place.array, place.index, element, accumulate, w.origin))
     counters = [i for i in index if isinstance(i, Var)]
     order = memory_order(w, body, counters)
