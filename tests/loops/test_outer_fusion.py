@@ -279,6 +279,9 @@ def test_a_size_that_changes_is_not_read_later() -> None:
     assert contract_arrays(program) is program
     unchanged = read(KEPT["a size that changes"].replace("m = n", "k = n"), (matrix(4, 3), 2))
     assert contract_arrays(unchanged) is not unchanged
+    parameter = KEPT["a size that changes"].replace("def f(x, n):", "def f(x, n, m):").replace("    m = 2\n", "")
+    program = read(parameter, (matrix(4, 3), 3, 2))
+    assert contract_arrays(program) is program
 
 
 # ---- gradients -------------------------------------------------------------------------------------------------------

@@ -129,8 +129,9 @@ class _Contraction:
 
     @cached_property
     def assigned(self) -> Counter[Var]:
-        """The number of assignments of each variable."""
-        return Counter([var for stmt in traversal.statements(self.function.body) for var in stmt.targets])
+        """The number of assignments of each variable; a call assigns parameters."""
+        assigned = [var for stmt in traversal.statements(self.function.body) for var in stmt.targets]
+        return Counter([*self.function.params, *assigned])
 
     def _replace(self, made: Assign, new: Assign | None) -> None:
         """Replace an allocation, or what is in its place by now."""
