@@ -10,8 +10,10 @@ import pytest
 
 import tapegen as tg
 from tapegen.backend.numba.build import build_python
+from tapegen.ir import traversal
+from tapegen.loops.vectorize.short_loops import unroll_short_loops
 from tapegen.pipeline.artifacts.texts import compiled_text
-from tests.nests_reader import assert_same
+from tests.nests_reader import assert_same, read
 from tests.oracle import numerical_gradient
 
 R = np.random.default_rng(8)
@@ -150,6 +152,15 @@ def f(x, n):
 
 def test_counters_that_the_body_changes() -> None:
     assert_same(COUNTER_CHANGES, (R.normal(size=6), 3), (R.normal(size=4), 0))
+
+
+def test_long_programs_are_not_multiplied() -> None:
+    lines = ["        for k in range(4):\n", *["            s = s*0.9 + x[k]\n"] * 10] * 100
+    text = "def f(x, n):\n    s = 0.0\n    for i in range(n):\n" + "".join(lines) + "    return s\n"
+    program = read(text, (R.normal(size=4), 2))
+    unrolled = unroll_short_loops(program)
+    before, after = (len(traversal.statements(each.body)) for each in (program, unrolled))
+    assert before < after < before + 2000 < 4 * before
 
 
 def compiled(f: Callable[..., Any]) -> tuple[str, Callable[..., Any]]:
