@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -338,3 +340,39 @@ def ordered_by_what_is_computed(x: Any) -> Any:
 def test_items_that_differ_inside_say_so() -> None:
     with pytest.raises(NotDifferentiable, match=r"the items of a list differ: .* is not the same kind of value"):
         differentiable(ordered_by_what_is_computed, backend="python").vjp(X)
+
+
+def lengths_kept_in_containers(x: Any, n: int) -> Any:
+    items = [x[0]]
+    for k in range(n):
+        items.append(x[k])
+    kept, table = [1, 2], {"size": len(items) + 1, "both": (len(items), [len(items)]), "last": items.pop()}
+    kept.append(len(items) % 5)
+    kept[0] = len(items) * 3
+    pair, part = ((len(items), 1), 2), slice(0, len(items))
+
+    def scaled(factor: int = len(items) + 1) -> Any:
+        return factor * x[1]
+
+    times = functools.partial(operator.mul, len(items) + 2)
+    items.append(x[2])
+    items.append(x[3])
+    sizes = sum(kept) * table["size"] + 7 * table["both"][0] + 11 * table["both"][1][0] + 13 * pair[0][0]
+    return sizes * x[0] + scaled() + table["last"] + np.sum(x[part] ** 2) + times(x[2])
+
+
+def sizes_of_lists_in_a_loop(x: Any, n: int) -> Any:
+    sizes, total = [1, 2], 0.0
+    for k in range(n):
+        part = x[: len(sizes)]
+        total += np.sum(part**2) * x[sizes[-1]] * x[: len(sizes)][-1] + np.sum(np.full(len(sizes), x[0]) ** 2)
+        sizes.append(k)
+    return total
+
+
+@pytest.mark.parametrize("program", [lengths_kept_in_containers, sizes_of_lists_in_a_loop])
+@pytest.mark.parametrize("n", [1, 2])
+def test_lengths_and_items_are_those_of_the_time_they_were_read(program: Callable[..., Any], n: int) -> None:
+    function = differentiable(backend="python", wrt=0)(program)
+    assert function.value_and_grad(X, n)[0] == pytest.approx(program(X, n), rel=1e-14)
+    check_grads(function, X, n)

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import operator
 from collections.abc import Callable, Sequence
 from enum import EnumType
 from types import GeneratorType
@@ -86,12 +88,20 @@ def evaluate_all(cx: Context, nodes: Sequence[gast.AST]) -> list[Any]:
 
 def pin(cx: Context, values: list[Any], place: int) -> None:
     """Bind pending expressions to variables before statements that may change their values."""
-    for k, value in enumerate(values):
-        if isinstance(value, Leaf) and not isinstance(value.expr, (Var, Const)) and not is_part(value):
-            var = cx.new_var(TEMPORARY, value.type)
-            cx.builder.items.insert(place, Assign((var,), value.expr, cx.origin))
-            cx.symbols.definitions[var] = value.expr
-            values[k] = Leaf(var, value.known)
+
+    def pinned(value: Any) -> Any:
+        if isinstance(value, Struct) and value.kind == "tuple":
+            children = tuple(map(pinned, value.children))
+            same = all(map(operator.is_, children, value.children))
+            return value if same else dataclasses.replace(value, children=children)
+        if not isinstance(value, Leaf) or isinstance(value.expr, (Var, Const)) or is_part(value):
+            return value
+        var = cx.new_var(TEMPORARY, value.type)
+        cx.builder.items.insert(place, Assign((var,), value.expr, cx.origin))
+        cx.symbols.definitions[var] = value.expr
+        return Leaf(var, value.known)
+
+    values[:] = map(pinned, values)
 
 
 # ---- names and constants -------------------------------------------------------------------------------------------
@@ -280,7 +290,8 @@ def _dict(cx: Context, node: gast.Dict, hint: str | None) -> Any:
                 raise cx.refusal(NotDifferentiable, "'**' needs a dict with known keys.", "Write the items out.")
             items.extend(zip(content.keys, content.children, strict=True))
         else:
-            items.append((static(cx, evaluate(cx, key), "a key of a dict"), evaluate(cx, value)))
+            name = static(cx, evaluate(cx, key), "a key of a dict")
+            items.append((name, cx.counted(evaluate(cx, value))))  # before what the next items change
     return cx.new_cell(dict_of(items))
 
 
@@ -295,8 +306,8 @@ def make_closure(cx: Context, node: gast.FunctionDef | gast.Lambda) -> StaticVal
     positional = [*args.posonlyargs, *args.args]
     defaults: dict[str, Any] = {}
     for name, default in zip(positional[len(positional) - len(args.defaults) :], args.defaults, strict=True):
-        defaults[name.id] = evaluate(cx, default)
+        defaults[name.id] = cx.counted(evaluate(cx, default))
     for name, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
         if default is not None:
-            defaults[name.id] = evaluate(cx, default)
+            defaults[name.id] = cx.counted(evaluate(cx, default))
     return StaticValue(Closure(node, cx.frame, defaults))

@@ -458,7 +458,7 @@ def _super(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 
 @handles(slice, takes="start, stop=None, step=None, /")
 def _slice(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    parts = [None if known_value(arg) is None else arg for arg in args]
+    parts = [None if known_value(arg) is None else cx.counted(arg) for arg in args]
     parts = [None, parts[0], None] if len(parts) == 1 else [*parts, None][:3]
     return SliceValue(*parts)
 
@@ -466,4 +466,4 @@ def _slice(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 @handles(functools.partial, takes="func, /, *args, **keywords")
 def _partial(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     func, *first = args
-    return Bound(func, tuple(first), kwargs)
+    return Bound(func, tuple(map(cx.counted, first)), {name: cx.counted(arg) for name, arg in kwargs.items()})

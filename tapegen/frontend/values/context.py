@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import gast
@@ -13,13 +14,14 @@ import gast
 from tapegen.errors import NotDifferentiable, Span, TapegenError
 from tapegen.frontend.templates.builtin_functions import is_own
 from tapegen.frontend.values.assumptions import Assumptions
-from tapegen.frontend.values.pytree import Struct
+from tapegen.frontend.values.pytree import Leaf, Struct
 from tapegen.frontend.values.state import WARNINGS, Cell, ContainerTable, Frame, Head, Key, Ref, RunList, State
 from tapegen.frontend.values.symbol_table import SymbolTable, age
 from tapegen.ir import intrinsics
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Assign, Call, Comment, Const, Effect, Expr, Raise, Store, Tuple, Var
-from tapegen.ir.types import Array, Type, is_floating
+from tapegen.ir.traversal import free_vars
+from tapegen.ir.types import Array, ListOf, Type, is_floating
 
 # ---- open blocks -----------------------------------------------------------------------------------------------------
 
@@ -233,7 +235,7 @@ class Context:
 
     def new_cell(self, content: Struct | RunList, frozen: str = "") -> Ref:
         number = self.new_number()
-        self.state.cells[number] = Cell(content, frozen)
+        self.state.cells[number] = Cell(self.counted(content), frozen)
         return Ref(number)
 
     def set_cell(self, ref: Ref, content: Struct | RunList) -> None:
@@ -244,7 +246,17 @@ class Context:
         before = self.state.cells[ref.cell].content
         if isinstance(before, Struct) and isinstance(content, Struct) and before.keys != content.keys:
             self.containers.resized[ref.cell] += 1
-        self.state.cells[ref.cell] = Cell(content)
+        self.state.cells[ref.cell] = Cell(self.counted(content))
+
+    def counted(self, value: Any) -> Any:
+        """A value to keep, with variables for what contains lengths of run-time lists, which may change later."""
+        if isinstance(value, Struct):
+            children = tuple(map(self.counted, value.children))
+            same = all(map(operator.is_, children, value.children))
+            return value if same else replace(value, children=children)
+        if isinstance(value, Leaf) and any(type(part.type) is ListOf for part in free_vars(value.expr)):
+            return Leaf(self.assign(TEMPORARY, value.expr), value.known)
+        return value
 
     def may_change(self, ref: Ref) -> bool:
         """Whether `check_change` lets a container be changed."""

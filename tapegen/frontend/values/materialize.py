@@ -433,7 +433,7 @@ def named(cx: Context, frame: Frame, name: str, value: Any) -> Any:
         return Leaf(cx.assign(name, value.expr), value.known)
     if isinstance(value, Struct) and value.kind == "tuple" and value.whole is None and not cx.rules:
         children = tuple(
-            named(cx, frame, f"{name}_{key}", child) if isinstance(child, Leaf) else child
+            named(cx, frame, f"{name}_{key}", child) if isinstance(child, Leaf) else cx.counted(child)
             for key, child in zip(value.keys, value.children, strict=True)
         )
         return dataclasses.replace(value, children=children)

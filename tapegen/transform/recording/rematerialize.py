@@ -103,8 +103,9 @@ class Again:
                 self.scopes.at[again] = self.scopes.at[stmt]
                 self.rewritten[var] = again
                 return again
-        if isinstance(stmt.value, Load):
-            return stmt
+        if isinstance(stmt.value, Load):  # its index may read the length and the items of a list
+            within = traversal.whole_reads(stmt.value)
+            return stmt if all(self.facts.is_final(stmt, operand, ()) for operand in within) else None
         kept: dict[Var, Expr] = {}
         for operand in traversal.whole_reads(stmt.value):
             if not self.facts.is_final(stmt, operand, ()):

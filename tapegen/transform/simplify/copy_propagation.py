@@ -9,6 +9,7 @@ from collections.abc import Iterable, Set
 from dataclasses import replace
 
 from tapegen.analysis.activity import is_view
+from tapegen.analysis.memory_access import written
 from tapegen.ir import builders, intrinsics, traversal
 from tapegen.ir.nodes import (
     Assign,
@@ -169,9 +170,8 @@ class Moves:
                 return False
             if not read.isdisjoint(traversal.assigns(before)):
                 return False
-            for inner in traversal.statements((before,)):
-                if isinstance(inner, Effect) or (isinstance(inner, Store) and self.aliases.root(inner.array) in places):
-                    return False
+            if self._writes(before, places):
+                return False
         return True
 
     # x = y: read y instead
@@ -246,12 +246,16 @@ class Moves:
                 return False
             if not inputs.isdisjoint(traversal.assigns(here)):
                 return False
-            for inner in traversal.statements((here,)) if arrays else ():
-                if isinstance(inner, Effect):
-                    return False
-                if isinstance(inner, Store) and self.aliases.root(inner.array) in arrays:
-                    return False
+            if arrays and self._writes(here, arrays):
+                return False
         return False
+
+    def _writes(self, stmt: Stmt, places: Set[Var]) -> bool:
+        """Whether a statement may write into memory: a store, a change of a list, an effect, `out=`."""
+        return any(
+            isinstance(inner, Effect) or any(self.aliases.root(var) in places for var in written(inner))
+            for inner in traversal.statements((stmt,))
+        )
 
     def _is_value(self, target: Var) -> bool:
         return not isinstance(target.type, (Array, ListOf))

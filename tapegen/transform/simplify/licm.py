@@ -77,7 +77,7 @@ def _invariant(
         reads = traversal.free_vars(stmt.value)
         if any(var in varying and var not in movable for var in reads):
             continue
-        if _is_slice(stmt.value) or (
+        if (_is_slice(stmt.value) and all(effects.roots(var).isdisjoint(written) for var in _bounds(stmt.value))) or (
             _is_arithmetic(stmt.value, shapes)
             and not effects.is_written(target)
             and all(effects.roots(var).isdisjoint(written) for var in reads)
@@ -97,6 +97,12 @@ def _invariant(
 def _is_slice(value: Expr) -> bool:
     """Whether this is a view by slices alone, whose index cannot be out of range."""
     return isinstance(value, Load) and is_view(value) and all(isinstance(item, Slice) for item in value.index)
+
+
+def _bounds(view: Expr) -> set[Var]:
+    """Arrays and lists of which the bounds of slices read elements or the length."""
+    loaded = {load.array for load in traversal.loads(view) if load is not view}
+    return loaded | traversal.whole_reads(view)
 
 
 def _is_arithmetic(value: Expr, shapes: Shapes) -> bool:
