@@ -12,6 +12,7 @@ import pytest
 
 from tapegen import check_grads, differentiable
 from tapegen.errors import NotDifferentiable
+from tests.judged import both, right
 
 X = np.array([0.3, 0.7, 1.1, 0.2])
 
@@ -376,3 +377,39 @@ def test_lengths_and_items_are_those_of_the_time_they_were_read(program: Callabl
     function = differentiable(backend="python", wrt=0)(program)
     assert function.value_and_grad(X, n)[0] == pytest.approx(program(X, n), rel=1e-14)
     check_grads(function, X, n)
+
+
+def range_under_a_name(x: Any) -> Any:
+    items = [v * 2 for v in x]
+    up, down = range(1, len(items)), range(len(items) - 1, -1, -1)
+    numbered = enumerate(range(len(items)))
+    items.append(x[2])
+    total = 0.0
+    for k in up:
+        total += items[k] * (k + 1)
+    items.pop()
+    items.pop()
+    for k in down:
+        total += x[k] * (k + 1)
+    for a, b in numbered:
+        total += x[a] * b
+    return total
+
+
+def range_in_containers(x: Any) -> Any:
+    def visited(indices: Any) -> Any:
+        items.append(x[0])
+        return sum(x[k] * k for k in indices)
+
+    items = [v * 2 for v in x]
+    items.pop()
+    kept, pair = [range(len(items))], (range(len(items)), 1.0)
+    total = visited(range(len(items)))
+    items.append(x[0])
+    return total + sum(x[k % 3] * k for k in kept[0]) + sum(x[k % 3] * k for k in pair[0])
+
+
+@pytest.mark.parametrize("program", [range_under_a_name, range_in_containers])
+@both
+def test_a_range_keeps_the_length_that_the_list_had(program: Any, backend: str) -> None:
+    right(program, np.array([0.3, 0.5, 0.7]), backend=backend)

@@ -45,7 +45,8 @@ from tapegen.ir.types import INT, Array
 
 @handles(range, takes="start, stop=None, step=1, /")
 def _range(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    return range_series(cx, args)
+    ends = (0,) if len(args) == 1 else (1,)  # loops over the range itself evaluate its end at once
+    return range_series(cx, [arg if k in ends else cx.counted(arg) for k, arg in enumerate(args)])
 
 
 @handles(range.__getitem__, takes="*args")

@@ -15,7 +15,7 @@ from tapegen.errors import NotDifferentiable, Span, TapegenError
 from tapegen.frontend.templates.builtin_functions import is_own
 from tapegen.frontend.values.assumptions import Assumptions
 from tapegen.frontend.values.pytree import Leaf, Struct
-from tapegen.frontend.values.state import WARNINGS, Cell, ContainerTable, Frame, Head, Key, Ref, RunList, State
+from tapegen.frontend.values.state import WARNINGS, Cell, ContainerTable, Frame, Head, Key, Ref, RunList, Series, State
 from tapegen.frontend.values.symbol_table import SymbolTable, age
 from tapegen.ir import intrinsics
 from tapegen.ir.names import TEMPORARY
@@ -105,6 +105,10 @@ APART = (
     "Keep the numbers in arrays, one for each attribute (position[i] = ...), or put a changed copy in the place: "
     "items[i] = ..."
 )
+
+
+def _reads_lists(expr: Expr) -> bool:
+    return any(type(part.type) is ListOf for part in free_vars(expr))
 
 
 class Context:
@@ -254,8 +258,17 @@ class Context:
             children = tuple(map(self.counted, value.children))
             same = all(map(operator.is_, children, value.children))
             return value if same else replace(value, children=children)
-        if isinstance(value, Leaf) and any(type(part.type) is ListOf for part in free_vars(value.expr)):
+        if isinstance(value, Leaf) and _reads_lists(value.expr):
             return Leaf(self.assign(TEMPORARY, value.expr), value.known)
+        if isinstance(value, Series):
+            sizes = dict.fromkeys(part for part in (value.length, *(value.bounds or ())) if not isinstance(part, int))
+            fixed = {part: self.assign(TEMPORARY, part) for part in sizes if _reads_lists(part)}
+            if fixed:
+                length = fixed.get(value.length, value.length)
+                if value.bounds is None:
+                    return replace(value, length=length)
+                start, stop, step = (fixed.get(part, part) for part in value.bounds)
+                return replace(value, length=length, bounds=(start, stop, step))
         return value
 
     def may_change(self, ref: Ref) -> bool:

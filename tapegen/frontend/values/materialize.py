@@ -437,7 +437,7 @@ def named(cx: Context, frame: Frame, name: str, value: Any) -> Any:
             for key, child in zip(value.keys, value.children, strict=True)
         )
         return dataclasses.replace(value, children=children)
-    return value
+    return cx.counted(value) if isinstance(value, Series) else value
 
 
 @functools.cache
