@@ -306,7 +306,7 @@ def test_a_bar_of_a_call_that_begins_again_is_erased(background: Queue, capsys: 
                 found += x[k % len(x)] ** 2
         return found
 
-    n = 20_000  # several times what compiling takes
+    n = 100_000  # many times what compiling takes, also while other programs run
     f = fresh(total)
     value, gradient = f.value_and_grad(X, n)
     assert dispatcher(f, X, n).overloads, "the call ended before the machine code was there: it tests nothing"
