@@ -152,7 +152,12 @@ SHARING = (
 )
 
 READABLE = (
-    edit("an expression is moved past a store", Moves, "_nest", ("if isinstance(inner, Store) and", "if False and")),
+    edit(
+        "an expression is moved past a store",
+        Moves,
+        "_nest",
+        ("if arrays and self._writes(here, arrays):", "if False:"),
+    ),
     edit(
         "an expression is moved past an assignment",
         Moves,
