@@ -33,6 +33,11 @@ from tapegen.pipeline.artifacts.program import Program
 from tests.test_programs import ACCEPTED
 
 HERE = pathlib.Path(__file__).parent
+_OPTIONS: dict[str, Any] = {
+    name: parameter.default
+    for name, parameter in inspect.signature(lower_to_loops).parameters.items()
+    if name not in ("function", "watch")
+}
 NAMES = tuple(dict.fromkeys(each.name for each in PASSES if each.optimization))
 
 
@@ -58,7 +63,7 @@ def firing(function: Function) -> set[str]:
             if not each.optimization or texts[k] == texts[k + 1] or each.name in found:
                 continue
             with without_passes(frozenset({each.name})):
-                without = run_passes(PASSES[k:], inputs[k], boundscheck=True, wide=False, bailouts=False)
+                without = run_passes(PASSES[k:], inputs[k], **_OPTIONS)
             if _text(without) != final:
                 found.add(each.name)
     return found

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import tapegen as tg
+from benchmarks.passes import fires_on
 from tapegen.errors import BadArgument, NoCompiledForm
 from tapegen.ir.nodes import Function
 from tapegen.ir.passes import Pass, run_passes, stage_names
 from tapegen.loops.pipeline import PASSES
-from tapegen.pipeline.artifacts.texts import compiled_text
+from tapegen.pipeline.artifacts.generated_text import compiled_text
 from tapegen.pipeline.compile import FORWARD_PASSES, REVERSE_PASSES
 from tapegen.pipeline.debug_passes import OPTIMIZATIONS
 from tapegen.pipeline.stages import STAGES
@@ -217,6 +218,13 @@ def test_a_kernel_has_the_same_gradient_without_a_pass(name: str, monkeypatch: p
         without = outcome()
     assert without[0] != usual[0]
     assert_same(without[1:], usual[1:], "value, gradient and tangent", rtol=1e-11)
+
+
+def test_the_benchmark_of_passes_sees_which_fire() -> None:
+    program = tg.differentiable(small_vectors)._specialise((X,), {}).program
+    found = fires_on(program)
+    assert "unroll_short_loops" in found
+    assert "fuse_outer_loops" not in found
 
 
 @each(ACCEPTED[11::80])
