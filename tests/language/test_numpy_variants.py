@@ -481,7 +481,7 @@ def test_ranges_of_a_number() -> None:
 
 
 def clipped(x):
-    y = x.clip(0.4) + x.clip(max=0.6) * x.clip(0.4, 0.6) + np.clip(x, min=0.4, max=0.6)
+    y = np.clip(a=x, min=0.35) + x.clip(0.4) + x.clip(max=0.6) * x.clip(0.4, 0.6) + np.clip(x, min=0.4, max=0.6)
     x.clip(0.4, 0.6, y[:])
     return np.sum(y * np.clip(x, None, 0.6) + np.clip(x, min=0.5) * np.clip(x))
 
@@ -495,5 +495,24 @@ def test_bounds_of_clip(backend: str) -> None:
         lambda x: np.sum(np.clip(x, a_max=0.4)),
         lambda x: np.sum(np.clip(x, 0.4, max=0.6)),
         lambda x: np.sum(np.clip(x, 0.4, 0.6, max=0.6)),
+        lambda x: np.sum(np.clip(x, 0.4, 0.6, a_min=0.1)),
     ):
         raises_as_python(faulty, x, backend=backend)
+    for twice in (lambda x: np.sum(x.clip(0.4, min=0.5)), lambda x: np.sum(x.clip(0.4, 0.6, None, 0.5))):
+        with pytest.raises(NotDifferentiable, match=r"'clip' of .* is not supported with these arguments"):
+            tg.differentiable(twice, backend=backend).grad(x)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.sum(x, 0, None, None, False, 0.0, True, 5),
+        lambda x: np.sum(np.cumsum(x, 0, None, None, 1)),
+        lambda x: np.sum(np.cumsum(x, 0, None, x * 1.0, out=x * 2.0)),
+        lambda x: np.sum(np.exp(x, x * 1.0, out=x * 2.0)),
+        lambda x: np.clip(x, 0.4, 0.6, None, 0.5).sum(),
+    ],
+    ids=["sum", "cumsum", "output twice", "output of a ufunc twice", "clip"],
+)
+def test_arguments_that_are_too_many_or_given_twice(function: Any) -> None:
+    raises_as_python(function, np.array([0.3, 0.55, 0.7]), backend="python")

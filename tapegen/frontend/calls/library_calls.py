@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from tapegen.ir.printer import callable_text
 from tapegen.ir.types import Array, Scalar, is_floating, python_class
 from tapegen.rules.numpy import decompositions
 from tapegen.rules.registry import rule_of
-from tapegen.rules.rule import signature_of
+from tapegen.rules.rule import Rule, signature_of
 
 _PACKAGES = frozenset({"numpy", "math", "cmath", "scipy", "operator", "_operator"})
 _STATIC_NAMES = frozenset(
@@ -133,7 +134,7 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     if out is not None and drops_output(cx, func, {**dict(zip(_names_of(func), args)), **kwargs}):
         reason = f"np.fft.{func.__name__} leaves its 'out=' as it is."
         raise cx.refusal(NotDifferentiable, reason, "Assign the result: a[:] = ...")
-    if func is np.clip and args:
+    if func is np.clip:
         args = _bounds_of_clip(cx, args, kwargs)
     names = _names_of(func)
     while names[len(args) : len(args) + 1] and _is_operand(names[len(args)], kwargs):
@@ -143,12 +144,10 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     kwargs = {name: _prepared(cx, func, name, value) for name, value in kwargs.items()}
     if rule is None and out is None:
         return call_foreign(cx, func, args, kwargs, hint)
-    if rule is not None and rule.kind == "expands" and kwargs and out is None and not cx.rules:
-        given = (*args, *kwargs.values())
-        if all(known_value(value) is not UNKNOWN for value in given):  # the formula may lack some of the options
-            made = call_at_entry(cx, func, args, kwargs)
-            if made is not None:
-                return made
+    if rule is not None and rule.kind == "expands" and out is None and _is_refused(rule, args, kwargs):
+        made = call_at_entry(cx, func, args, kwargs)
+        if made is not None:
+            return made
     result = emit_call(cx, func, args, kwargs, hint if out is None else None)
     return result if out is None else write_result(cx, func, out, result, (*args, *kwargs.values()), casting)
 
@@ -162,11 +161,34 @@ def _refuse_overwriting(cx: Context, func: Any, args: list[Any], kwargs: dict[st
             )
 
 
+def _is_refused(rule: Rule, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether all arguments of a call are known, and the formula of the function refuses them."""
+    assert isinstance(rule.body, FunctionType)
+    values = [known_value(arg) for arg in args]
+    named = {name: known_value(value) for name, value in kwargs.items()}
+    if any(value is UNKNOWN for value in (*values, *named.values())):
+        return False
+    try:
+        rule.body(*values, **named)
+    except TapegenError:
+        return True
+    except Exception:  # the function raises it too
+        return False
+    return False
+
+
 def _bounds_of_clip(cx: Context, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
     """The arguments of `np.clip` by position: `a_min` and `a_max` are given both, or neither, as `min` and `max`."""
-    array, *given = args
-    bounds = dict(zip(("a_min", "a_max"), given, strict=False))
-    bounds |= {name: kwargs.pop(name) for name in ("a_min", "a_max") if name in kwargs}
+    names = ("a", "a_min", "a_max")
+    bounds = dict(zip(names, args, strict=False))
+    for name in names:
+        if name in bounds and name in kwargs:
+            cx.raise_(TypeError, f"clip() got multiple values for argument '{name}'")
+        if name in kwargs:
+            bounds[name] = kwargs.pop(name)
+    if "a" not in bounds:
+        cx.raise_(TypeError, "clip() missing 1 required positional argument: 'a'")
+    array = bounds.pop("a")
     named = {f"a_{name}": kwargs.pop(name) for name in ("min", "max") if name in kwargs}
     if len(bounds) == 1:
         missing = "a_max" if "a_min" in bounds else "a_min"
@@ -181,11 +203,20 @@ def _outputs_by_name(cx: Context, func: Any, args: list[Any], kwargs: dict[str, 
     """`np.sum(x, 0, None, out)`: turn `out` and later positional arguments into keywords, and drop None."""
     if isinstance(func, np.ufunc):
         given = args[func.nin :]
+        if given and "out" in kwargs:
+            cx.raise_(TypeError, "cannot specify 'out' as both a positional and keyword argument")
         if given:
             args, kwargs = args[: func.nin], {**kwargs, "out": given[0] if len(given) == 1 else tuple_of(given)}
     else:
         names = _names_of(func)
         place = names.index("dtype" if func is np.trace else "out") if "out" in names else len(args)
+        if place < len(names) < len(args):
+            cx.raise_(
+                TypeError, f"{func.__name__}() takes {len(names)} positional arguments but {len(args)} were given"
+            )
+        twice = [name for name in names[place : len(args)] if name in kwargs]
+        if twice:
+            cx.raise_(TypeError, f"{func.__name__}() got multiple values for argument '{twice[0]}'")
         args, kwargs = args[:place], {**dict(zip(names[place:], args[place:])), **kwargs}
     if "out" in kwargs and known_value(kwargs["out"]) is None:
         del kwargs["out"]

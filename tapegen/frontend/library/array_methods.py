@@ -34,20 +34,20 @@ THROUGH_FUNCTIONS: dict[str, Any] = {
 }
 
 
-_PARAMETERS = {"choose": 'choices, *, out=None, mode="raise"'}
+_PARAMETERS = {"choose": 'choices, *, out=None, mode="raise"', "clip": "min=None, max=None, out=None"}
 """Methods whose positional arguments differ from those of the function: `x.choose(a, b)` has two choices."""
 
-_POSITIONS = {"clip": ("min", "max", "out")}
-"""Methods that name their positional arguments otherwise than the function."""
+_NAMES = {"clip": ("min", "max", "out")}
+"""Methods whose positional arguments are those of the function under other names."""
 
 
 def _through_function(name: str, func: Any) -> None:
-    names = _POSITIONS.get(name, ())
+    names = _NAMES.get(name, ())
 
     @method("array", name, takes=_PARAMETERS.get(name, PASSED_ON))
     def call(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-        if names and len(args) <= 1 + len(names):
-            args, kwargs = args[:1], dict(zip(names, args[1:], strict=False)) | kwargs
+        if names:
+            args, kwargs = args[:1], {**dict(zip(names, args[1:], strict=False)), **kwargs}
         return call_value(cx, StaticValue(func), args, kwargs, hint)
 
 
