@@ -115,7 +115,7 @@ def primal(lowered: Function, user_names: Set[str]) -> Function:
 def separate_viewed_merges(derivation: Derivation) -> Derivation:
     """Give a merge a second name where a view of it outlives its value."""
     program = name_viewed_merges(derivation.program, _merges(derivation), derivation.names)
-    if program != derivation.program:
+    if program is not derivation.program:
         derivation.program = program
         derivation.analyze()
     return derivation

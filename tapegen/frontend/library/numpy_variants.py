@@ -261,9 +261,9 @@ def _windows(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         x = call_library(cx, np.array, [x], {})
     content = struct_of(cx, shape)
     sizes = shape if content is None else tuple_of(content.children)
-    known = static(cx, axis, "the axis")
-    axes = tuple(known) if isinstance(known, list | tuple) else known
-    return emit_call(cx, sliding_window_view, (x, sizes, StaticValue(axes)), {}, hint)
+    along = static(cx, axis, "the axis")
+    axes = () if along is None else (StaticValue(tuple(along) if isinstance(along, list | tuple) else along),)
+    return emit_call(cx, sliding_window_view, (x, sizes, *axes), {}, hint)
 
 
 def _diagonal(cx: Context, term: str, operand: Leaf) -> tuple[str, Any]:

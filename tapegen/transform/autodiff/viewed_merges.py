@@ -12,6 +12,7 @@ at first that of the new value, so that of the old value, of which this is a vie
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Set
 from dataclasses import replace
 
@@ -22,7 +23,7 @@ from tapegen.ir.nodes import Assign, Block, Call, Function, Load, Stmt, Var
 
 
 def name_viewed_merges(function: Function, merges: Set[Var], names: NameSupply) -> Function:
-    """Give merges a second name where a view of them outlives their value.
+    """Give merges a second name where a view of them outlives their value; the same function where there is none.
 
     Parameters
     ----------
@@ -33,7 +34,8 @@ def name_viewed_merges(function: Function, merges: Set[Var], names: NameSupply) 
     names : NameSupply
         Supply of fresh names.
     """
-    return replace(function, body=_block(function.body, merges, names))
+    body = _block(function.body, merges, names)
+    return function if body is function.body else replace(function, body=body)
 
 
 def _block(block: Block, merges: Set[Var], names: NameSupply) -> Block:
@@ -42,14 +44,17 @@ def _block(block: Block, merges: Set[Var], names: NameSupply) -> Block:
     for stmt in reversed(block):
         if stmt.blocks:
             later |= merges & traversal.assigns(stmt)
-            stmt = traversal.with_blocks(stmt, tuple(_block(part, merges, names) for part in stmt.blocks))
+            inner = tuple(_block(part, merges, names) for part in stmt.blocks)
+            if any(map(operator.is_not, inner, stmt.blocks)):
+                stmt = traversal.with_blocks(stmt, inner)
         elif isinstance(stmt, Assign) and (base := viewed(stmt.value)) in later:
             assert base is not None
             name = Var(names.fresh(base.name), base.type)
             out.append(replace(stmt, value=_view_of(stmt.value, name)))
             stmt = Assign((name,), base, stmt.origin)
         out.append(stmt)
-    return tuple(reversed(out))
+    out.reverse()
+    return block if len(out) == len(block) and all(map(operator.is_, out, block)) else tuple(out)
 
 
 def _view_of(value: object, base: Var) -> Load | Call:
