@@ -21,7 +21,7 @@ from typing import Any
 from tapegen import cli
 from tapegen.backend.numba.build import build_python
 from tapegen.pipeline import compile
-from tapegen.pipeline.artifacts.texts import compiled_text, readable_text
+from tapegen.pipeline.artifacts.generated_text import compiled_text, readable_text
 from tapegen.runtime.calls.cotangents import cotangents_of
 from tests.test_programs import PROGRAMS, Program
 

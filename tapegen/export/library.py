@@ -37,8 +37,8 @@ from tapegen.ir.nodes import Call, Effect, Expr, Function, Return, Var
 from tapegen.ir.recursion_limit import deep
 from tapegen.ir.traversal import statements
 from tapegen.ir.types import Array, ListOf, Scalar
+from tapegen.pipeline.artifacts.generated_text import routines_of
 from tapegen.pipeline.artifacts.program import Program
-from tapegen.pipeline.artifacts.texts import routines_of
 
 _MODULES = frozenset(("numpy", *sys.stdlib_module_names, *keyword.kwlist))
 """Names that no module can have next to the modules of Python."""

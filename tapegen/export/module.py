@@ -29,8 +29,8 @@ from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, If, Raise, Rou
 from tapegen.ir.recursion_limit import deep
 from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar, Type, is_floating
 from tapegen.loops.pipeline import lower_to_loops
+from tapegen.pipeline.artifacts.generated_text import routines_of
 from tapegen.pipeline.artifacts.program import Program
-from tapegen.pipeline.artifacts.texts import routines_of
 from tapegen.pipeline.options import Options, Wrt
 from tapegen.runtime.specialization import SpecializationCache
 from tapegen.transform.messages import without_progress

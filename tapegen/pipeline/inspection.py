@@ -19,8 +19,8 @@ from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Call, Const, Expr, Function, Return, Var
 from tapegen.ir.printer import function_text
 from tapegen.ir.types import Array, ListOf, Scalar, Type
+from tapegen.pipeline.artifacts.generated_text import compiled_text, readable_text, stage_text, verdicts
 from tapegen.pipeline.artifacts.program import Program
-from tapegen.pipeline.artifacts.texts import compiled_text, readable_text, stage_text, verdicts
 from tapegen.pipeline.html_view import LEGEND, ReportRow, report_html, view_html
 from tapegen.pipeline.stages import STAGES
 

@@ -23,11 +23,11 @@ from tapegen.frontend.values.pytree import (
 )
 from tapegen.ir import progress_bars
 from tapegen.ir.nodes import Var
+from tapegen.pipeline.artifacts.differentiated_arguments import Owner
 from tapegen.pipeline.artifacts.error_locations import location, loop_of_tape
 from tapegen.pipeline.artifacts.executables import compile_only, warn_uncompiled
 from tapegen.pipeline.artifacts.execution import Raised, interpret, run
 from tapegen.pipeline.artifacts.program import Form, Program
-from tapegen.pipeline.artifacts.selection import Owner
 from tapegen.runtime import stored_state
 from tapegen.runtime.calls.argument_checks import check_shapes, check_written
 from tapegen.runtime.calls.call_errors import CallErrors, user_line

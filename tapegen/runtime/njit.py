@@ -17,8 +17,8 @@ from tapegen.frontend.values.pytree import Abstract, Leaf, Slot, StaticValue, St
 from tapegen.ir.nodes import Return, Var
 from tapegen.ir.passes import without_passes
 from tapegen.ir.types import Array
+from tapegen.pipeline.artifacts.generated_text import compiled_source
 from tapegen.pipeline.artifacts.program import Form, Program
-from tapegen.pipeline.artifacts.texts import compiled_source
 from tapegen.pipeline.options import Options
 from tapegen.runtime.specialization import SpecializationCache
 

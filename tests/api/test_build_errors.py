@@ -12,7 +12,7 @@ from tapegen import errors
 from tapegen.backend.numba.compiler import GeneratedCodeCompiler
 from tapegen.loops import pipeline
 from tapegen.pipeline import compile
-from tapegen.pipeline.artifacts import texts
+from tapegen.pipeline.artifacts import generated_text
 
 CALLS = {
     "value": lambda f, x: f(x),
@@ -32,7 +32,7 @@ def fails(*args: Any, **kwargs: Any) -> Any:
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-@pytest.mark.parametrize("where", [(texts, "emit"), (compile, "tidy")], ids=["emit", "tidy"])
+@pytest.mark.parametrize("where", [(generated_text, "emit"), (compile, "tidy")], ids=["emit", "tidy"])
 def test_internal_errors_surface_as_what_they_are(call: Any, where: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
     f = tg.differentiable(backend="python" if call is not CALLS["value"] else "auto")(scaled)
     monkeypatch.setattr(*where, fails)

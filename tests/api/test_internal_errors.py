@@ -18,7 +18,7 @@ from tapegen.api import differentiable_function
 from tapegen.cli import main
 from tapegen.errors import InternalError
 from tapegen.export.module import Wanted, module_text
-from tapegen.pipeline.artifacts import texts
+from tapegen.pipeline.artifacts import generated_text
 
 SCALE = np.array([1.5, np.inf])
 
@@ -70,7 +70,7 @@ STAGES = [
     ("tapegen.frontend.expressions.expressions.evaluate", "lowering"),
     ("tapegen.pipeline.compile.tidy", "deriving"),
     ("tapegen.transform.autodiff.adjoint_calls.rule_for", "deriving"),
-    ("tapegen.pipeline.artifacts.texts.emit", "printing"),
+    ("tapegen.pipeline.artifacts.generated_text.emit", "printing"),
     ("tapegen.pipeline.artifacts.executables.build_python", "compiling"),
     ("tapegen.runtime.bound_call.value_of", "returning"),
 ]
@@ -191,14 +191,14 @@ def test_a_fault_inside_numba(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_text_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    emit = texts.emit
+    emit = generated_text.emit
 
     def misspelt(*args: Any, **kwargs: Any) -> Any:
         source = emit(*args, **kwargs)
         object.__setattr__(source, "text", source.text.replace("x_bar", "x_bra", 1))
         return source
 
-    monkeypatch.setattr("tapegen.pipeline.artifacts.texts.emit", misspelt)
+    monkeypatch.setattr("tapegen.pipeline.artifacts.generated_text.emit", misspelt)
     error = caught(lambda: tg.differentiable(simple, backend="python").grad(X))
     assert error.stage == "running"
     assert "NameError" in error.reason

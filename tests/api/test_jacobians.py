@@ -13,7 +13,7 @@ import tapegen as tg
 from tapegen.api import with_options
 from tapegen.errors import BadArgument, MissingRule
 from tapegen.pipeline.artifacts import executables
-from tapegen.pipeline.artifacts.texts import compiled_text
+from tapegen.pipeline.artifacts.generated_text import compiled_text
 
 MODES = pytest.mark.parametrize("mode", ["forward", "reverse", None])
 python = {"backend": "python"}

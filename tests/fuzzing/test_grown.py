@@ -12,7 +12,7 @@ import pytest
 
 import tapegen as tg
 from tapegen import api
-from tapegen.pipeline.artifacts import texts
+from tapegen.pipeline.artifacts import generated_text
 from tests.grown import checks
 from tests.grown.campaign import Campaign, report
 from tests.grown.checks import CHEAP, FINE, INTERNAL, RIGHT, TIMEOUT, WRONG, judge
@@ -86,9 +86,13 @@ DEFECTS = {
     "second": (tg, "hvp", lambda product: scaled(product, 1.001)),
     "tape": (tg.GradientTape, "gradient", lambda parts: scaled(parts, 1.001)),
     "written": (checks, "module_text", lambda text: text.replace("np.cos(", "np.sin(")),
-    "loops": (texts, "compiled_text", lambda made: dataclasses.replace(made, text=made.text.replace("cos(", "sin("))),
+    "loops": (
+        generated_text,
+        "compiled_text",
+        lambda made: dataclasses.replace(made, text=made.text.replace("cos(", "sin(")),
+    ),
     "chunks": (
-        texts,
+        generated_text,
         "compiled_text",
         lambda made: dataclasses.replace(made, text=made.text.replace("cos(", "sin(")),
     ),

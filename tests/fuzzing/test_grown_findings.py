@@ -10,7 +10,7 @@ import pytest
 
 import tapegen as tg
 from tapegen.frontend.source.synthesize import function_from_text
-from tapegen.pipeline.artifacts.texts import compiled_text
+from tapegen.pipeline.artifacts.generated_text import compiled_text
 from tests.grown.api import Caller, chosen
 from tests.grown.calls_apart import CRASH, One, judged
 from tests.grown.checks import FINE, PYTHON, REFUSED, RIGHT, judge

@@ -15,7 +15,7 @@ import tapegen as tg
 from tapegen.errors import AliasError, NoCompiledForm, TapegenError
 from tapegen.frontend.source.synthesize import function_from_text
 from tapegen.ir import intrinsics
-from tapegen.pipeline.artifacts.texts import compiled_text
+from tapegen.pipeline.artifacts.generated_text import compiled_text
 from tapegen.rules import Rule, all_rules
 from tests.rule_programs import WRITES, program_of
 from tests.rules.test_rule_programs import COUNTING, NOT_SMOOTH, all_cases, copies

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.pipeline.artifacts.texts import compiled_text
+from tapegen.pipeline.artifacts.generated_text import compiled_text
 from tests.loops.test_innermost_loops import assert_same_text
 from tests.nests_reader import lowered_text
 

@@ -12,7 +12,7 @@ from tapegen import differentiable, grad, hvp, jvp
 from tapegen.backend.numba.build import build_python
 from tapegen.backend.printer.module import emit
 from tapegen.loops.pipeline import lower_to_loops
-from tapegen.pipeline.artifacts.texts import compiled_text, readable_text
+from tapegen.pipeline.artifacts.generated_text import compiled_text, readable_text
 from tests import nests_reader
 from tests.loops.test_innermost_loops import assert_same_text
 from tests.nests_reader import assert_same, lowered_text, python_function

@@ -12,7 +12,7 @@ import tapegen as tg
 from tapegen.backend.numba.build import build_python
 from tapegen.ir import traversal
 from tapegen.loops.vectorize.short_loops import unroll_short_loops
-from tapegen.pipeline.artifacts.texts import compiled_text
+from tapegen.pipeline.artifacts.generated_text import compiled_text
 from tests.nests_reader import assert_same, read
 from tests.oracle import numerical_gradient
 

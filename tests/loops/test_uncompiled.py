@@ -11,7 +11,7 @@ import pytest
 from tapegen import differentiable
 from tapegen.backend.numba import build
 from tapegen.errors import BuildError, PerformanceWarning
-from tapegen.pipeline.artifacts.texts import compiled_text
+from tapegen.pipeline.artifacts.generated_text import compiled_text
 from tests.sources import ROOT, python
 
 

@@ -13,7 +13,7 @@ import tapegen as tg
 from tapegen.backend.numba.build import build_python
 from tapegen.backend.printer.module import emit
 from tapegen.loops.pipeline import lower_to_loops
-from tapegen.pipeline.artifacts.texts import compiled_text
+from tapegen.pipeline.artifacts.generated_text import compiled_text
 from tests.nests_reader import read
 
 R = np.random.default_rng(5)

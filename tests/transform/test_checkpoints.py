@@ -17,8 +17,8 @@ import tapegen as tg
 from tapegen.backend.numba.build import build_numba, build_python
 from tapegen.pipeline import compile
 from tapegen.pipeline.artifacts import execution
+from tapegen.pipeline.artifacts.generated_text import compiled_text, readable_text
 from tapegen.pipeline.artifacts.program import Program
-from tapegen.pipeline.artifacts.texts import compiled_text, readable_text
 from tapegen.transform.recording.checkpoints import Refused
 
 INTERVALS = (1, 2, 3, 5, 100)

@@ -5,7 +5,7 @@
 * `control_flow` - statement sequences, branches, paths that leave a block early
 * `branches` - `if`, and what its branches leave behind
 * `run_time_loops` - loops with carried variables
-* `unrolled_loops` - loops whose iterations are written out
+* `unrolled_loops` - loops that are unrolled
 * `loops` - the choice between both
 * `product_loops` - one loop over tuples as a loop nest
 * `exceptions` - `try` with handlers that continue

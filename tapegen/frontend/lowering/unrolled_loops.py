@@ -1,4 +1,4 @@
-"""Loops whose iterations are written out, because they differ in kind or an integer of them must be known."""
+"""Loops that are unrolled, because their iterations differ in kind or an integer of them must be known."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class UnrolledLoop:
         cx, stmt, series = self.cx, self.loop.stmt, self.series
         if iteration > MOST_ITERATIONS:
             raise CompileLimit(
-                f"this loop would be written out more than {MOST_ITERATIONS} times.",
+                f"this loop would be unrolled more than {MOST_ITERATIONS} times.",
                 "Stack the items into one array and loop over that.",
                 cx.span(),
             )
@@ -100,7 +100,7 @@ class UnrolledLoop:
         self.exits += 1
         if self.exits > MOST_EXITS:
             raise CompileLimit(
-                f"this loop would be written out, with more than {MOST_EXITS} iterations that may be the last one.",
+                f"this loop would be unrolled, with more than {MOST_EXITS} iterations that may be the last one.",
                 "Stack the items into one array and loop over that.",
                 cx.span(),
             )

@@ -8,7 +8,7 @@
 * `dependence` - loop nests as data, and dependence tests
 * `rounding_sensitive` - values that control flow or indices depend on
 * `trip_counts` - constant bounds of the trip counts of loops
-* `surroundings` - what is read after a loop, and which arrays have one name there
+* `loop_liveness` - what is read after a loop, and which arrays have one name there
 * `iteration_order` - the orders in which the iterations of a loop may run
 * `independence` - loops whose iterations are independent except for sums
 * `loop_visitor` - the visitor of innermost loops

@@ -40,12 +40,12 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import Array, ListOf, Scalar, is_floating
 from tapegen.loops.analysis.dependence import alias_sets
 from tapegen.loops.analysis.flow_facts import FlowFacts
+from tapegen.loops.analysis.loop_liveness import Surroundings, is_only_name, read_after
 from tapegen.loops.analysis.rounding_sensitive import deciding
-from tapegen.loops.analysis.surroundings import Surroundings, is_only_name, read_after
 from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
+from tapegen.loops.parallel.chunk_tapes import Stack, stacks_of
 from tapegen.loops.parallel.disjoint import Iterations, Place
 from tapegen.loops.parallel.scratch import own_array
-from tapegen.loops.parallel.tapes import Stack, stacks_of
 
 
 @dataclass(frozen=True)

@@ -78,8 +78,8 @@ from tapegen.loops.analysis.dependence import alias_sets
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.rounding_sensitive import deciding
 from tapegen.loops.parallel.chunk_arrays import extent, extents_of, new_array, range_of_chunk, rank_of, size_of
+from tapegen.loops.parallel.chunk_tapes import ChunkTapes
 from tapegen.loops.parallel.iterations import Dependent, Shared, shared_by_iterations
-from tapegen.loops.parallel.tapes import ChunkTapes
 from tapegen.loops.parallel.work import trips_of, work_of_iteration, work_of_loop
 
 LEAST = 20_000

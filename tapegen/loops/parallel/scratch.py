@@ -19,7 +19,7 @@ from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, If
 from tapegen.ir.types import Array
 from tapegen.loops.analysis.block_queries import escapes, leaves
 from tapegen.loops.analysis.dependence import alias_sets
-from tapegen.loops.analysis.surroundings import Surroundings
+from tapegen.loops.analysis.loop_liveness import Surroundings
 from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
 
 _ALLOCATIONS = frozenset({np.empty, np.zeros})

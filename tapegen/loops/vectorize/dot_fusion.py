@@ -1,7 +1,7 @@
 """Horizontal fusion of inner products: those that read the same vectors, in one pass over them.
 
 `a @ x` and its tangent `a_dot @ x + a @ x_dot` pass through `a` and through `x` twice each, and the time is spent on
-loading them from memory.  In loops a single product is written out as well: a call of BLAS takes longer than a short
+loading them from memory.  In loops a single product is a loop as well: a call of BLAS takes longer than a short
 product, and no less than a long one.  Legal where nothing that they read changes in between; the order of additions is
 free, as it is in the BLAS that computes them otherwise.
 

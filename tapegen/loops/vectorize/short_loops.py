@@ -75,7 +75,7 @@ Sizes = Mapping[Expr, int]
 
 
 def unroll_short_loops(function: Function) -> Function:
-    """The same program with short loops written out, and scalars instead of small vectors."""
+    """The same program with short loops unrolled, and scalars instead of small vectors."""
     unrolled = _Unrolling(function)
     body = unrolled.block(function.body, {}, False)
     if not unrolled.loops:
@@ -89,7 +89,7 @@ class _Unrolling:
     Attributes
     ----------
     loops : int
-        How many it has written out.
+        How many it has unrolled.
     """
 
     def __init__(self, function: Function) -> None:

@@ -34,8 +34,8 @@ from tapegen.errors import (
 from tapegen.ir.nodes import Function
 from tapegen.ir.passes import without_passes
 from tapegen.ir.recursion_limit import deep
+from tapegen.pipeline.artifacts.generated_text import compiled_source, readable_text
 from tapegen.pipeline.artifacts.program import CALLS, Form, Program
-from tapegen.pipeline.artifacts.texts import compiled_source, readable_text
 from tapegen.pipeline.fault_boundary import internal_error
 
 WIDE = 2**ARGUMENT_BITS

@@ -20,8 +20,8 @@ from tapegen.ir.progress_bars import PROGRESS
 from tapegen.ir.types import ListOf
 from tapegen.pipeline.artifacts.error_locations import location_of_line
 from tapegen.pipeline.artifacts.executables import executable, fall_back, internal, interpreted
+from tapegen.pipeline.artifacts.generated_text import readable_text
 from tapegen.pipeline.artifacts.program import Form, Program
-from tapegen.pipeline.artifacts.texts import readable_text
 from tapegen.pipeline.debug_nans import MadeNonFinite, run_with_nan_checks, watching, without_garbage
 from tapegen.transform.messages import called_functions
 from tapegen.transform.simplify.real_domain import TURNS_COMPLEX

@@ -19,7 +19,7 @@ from tapegen.ir.nodes import Block, Function, If, Raise, Store, Var
 from tapegen.ir.passes import disabled_passes, without_passes
 from tapegen.ir.recursion_limit import deep
 from tapegen.ir.types import is_floating
-from tapegen.pipeline.artifacts.selection import Owner, Selection
+from tapegen.pipeline.artifacts.differentiated_arguments import Owner, Selection
 from tapegen.pipeline.fault_boundary import Boundary, Subject
 from tapegen.pipeline.options import Options
 from tapegen.transform.messages import called_functions, has_messages

@@ -15,9 +15,9 @@ from tapegen.frontend.calls.custom_rules import own_rule
 from tapegen.frontend.source.parse import span_of_parameter
 from tapegen.ir import traversal
 from tapegen.ir.printer import callable_text
+from tapegen.pipeline.artifacts.differentiated_arguments import Owner
 from tapegen.pipeline.artifacts.error_locations import growing_loops, location, loop_of_tape
 from tapegen.pipeline.artifacts.program import CALLS, Form, Program
-from tapegen.pipeline.artifacts.selection import Owner
 from tapegen.pipeline.fault_boundary import internal_error
 
 _OF_WRONG_TEXT = (NameError, AttributeError, AssertionError)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tapegen.loops.locality.array_contraction import _Contraction as Contraction
 from tapegen.loops.locality.outer_fusion import _OuterFusion as OuterFusion
-from tapegen.loops.parallel.tapes import ChunkTapes
-from tapegen.loops.parallel.tapes import _Uses as TapeUses
+from tapegen.loops.parallel.chunk_tapes import ChunkTapes
+from tapegen.loops.parallel.chunk_tapes import _Uses as TapeUses
 from tapegen.loops.vectorize import short_loops
 from tapegen.loops.vectorize.excluded_iterations import _Splitting as Splitting
 from tapegen.loops.vectorize.short_loops import _Unrolling as Unrolling
