@@ -169,7 +169,8 @@ def _is_refused(rule: Rule, args: Sequence[Any], kwargs: Mapping[str, Any]) -> b
     if any(value is UNKNOWN for value in (*values, *named.values())):
         return False
     try:
-        rule.body(*values, **named)
+        with np.errstate(all="ignore"):
+            rule.body(*values, **named)
     except TapegenError:
         return True
     except Exception:  # the function raises it too
