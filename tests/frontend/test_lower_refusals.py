@@ -172,6 +172,17 @@ def item_of_two_types_in_a_loop(x):
     return items[0]
 
 
+def rounded_on_one_path(x):
+    start, total = 0.0, 0.0
+    for _ in range(2):
+        part = start
+        for j in range(2):
+            part += np.float32(x[j])
+        total += part
+        start = start + 0.1
+    return total
+
+
 def single_bool_index(x, flag):
     return x[flag, 0]
 
@@ -206,6 +217,7 @@ REFUSED: list[tuple[Any, tuple, type[TapegenError], str, str]] = [
     (identity_of_a_choice, (X,), UnsupportedSyntax, "'is' between values", "chosen is first"),
     (item_of_two_types, (X,), BadArgument, "'chosen_0' is a Python number on one path", "sum(chosen)"),
     (item_of_two_types_in_a_loop, (X,), BadArgument, "float32", "items[0]"),
+    (rounded_on_one_path, (X,), BadArgument, "'part' is a Python number on one path and a float32", "part"),
     (single_bool_index, (X, True), NotDifferentiable, "a bool among indices", "x[flag, 0]"),
     (result_of_two_kinds, (0.5,), BadArgument, "two kinds of value", ""),
 ]

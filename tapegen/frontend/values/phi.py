@@ -38,7 +38,7 @@ from tapegen.frontend.values.state import (
     State,
     is_number,
 )
-from tapegen.frontend.values.type_join import Clash, converted, merged_type
+from tapegen.frontend.values.type_join import Clash, converted, is_short, merged_type
 from tapegen.frontend.values.type_sets import kinds_of, narrower_dtype, note_kinds
 from tapegen.ir import intrinsics
 from tapegen.ir.names import TEMPORARY
@@ -248,7 +248,7 @@ class Merge:
         exprs = [expr_of(self.cx, value) for value in values]
         if not self.fresh and all(expr == exprs[0] for expr in exprs):
             return values[0]
-        type_ = merged_type(base, values)
+        type_ = merged_type(base, values, self.cx.symbols.short)
         if isinstance(type_, Scalar) and loses_writes(self.cx, base, sides):
             raise Clash(
                 f"{_called(base)} may be an array without axes, which another name holds too, or a number.",
@@ -261,6 +261,8 @@ class Merge:
                     f"{_called(base)} is an array on one path and what '.flat' gives on another.", "Use np.ravel."
                 )
             self.cx.symbols.flat.add(var)
+        if all(is_short(value, self.cx.symbols.short) for value in values):
+            self.cx.symbols.short.add(var)
         note_kinds(self.cx, var, exprs)
         self._note_narrower(var, exprs)
         if self.test is not None:
@@ -515,7 +517,12 @@ def same_shape(cx: Context, a: Any, b: Any, before: Container[int]) -> bool:
     A container from `before` is equal only to itself, also where an outer loop has made it.
     """
     if isinstance(a, Leaf) and isinstance(b, Leaf):
-        return a.type == b.type and kinds_of(cx, a.expr) == kinds_of(cx, b.expr)
+        short = cx.symbols.short
+        return (
+            a.type == b.type
+            and kinds_of(cx, a.expr) == kinds_of(cx, b.expr)
+            and (a.expr not in short or b.expr in short)
+        )
     if isinstance(a, Maybe) and isinstance(b, Maybe):
         return same_shape(cx, a.value, b.value, before)
     if isinstance(a, StaticValue) and isinstance(b, StaticValue):

@@ -41,6 +41,9 @@ class SymbolTable:
         Types of a variable on several paths, or of the items of a list.
     narrower : dict
         Arrays that hold integers of this dtype on some paths.
+    short : set
+        Python floats that are constants on all paths, which a float32 holds exactly: `total = 0.0` before nested loops
+        that add to it.
     viewed : frozenset
         Scalars that may be a zero-dimensional array with a view.
     titles : dict
@@ -58,6 +61,7 @@ class SymbolTable:
     flat: set[Var] = field(default_factory=set)
     kinds: dict[Var, frozenset[Type]] = field(default_factory=dict)
     narrower: dict[Var, str] = field(default_factory=dict)
+    short: set[Var] = field(default_factory=set)
     viewed: frozenset[Var] = frozenset()
     titles: dict[Var, str] = field(default_factory=dict)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,17 @@ class Clash(Exception):
         self.advice = advice
 
 
-def merged_type(name: str, values: Sequence[Any]) -> Type:
+def merged_type(name: str, values: Sequence[Any], short: Container[Expr] = ()) -> Type:
     """The type that can hold all the values.
+
+    Parameters
+    ----------
+    name : str
+        The variable, for the message.
+    values : sequence
+        Its value on each path.
+    short : container of Expr
+        Python floats whose values a float32 holds exactly.
 
     Raises
     ------
@@ -39,7 +48,7 @@ def merged_type(name: str, values: Sequence[Any]) -> Type:
         assert type_ is not None
         result = _both(name, result, type_)
     if isinstance(result, Scalar) and not result.python:
-        return _weak(name, result, values)
+        return _weak(name, result, values, short)
     return result
 
 
@@ -68,7 +77,16 @@ def _common(*dtypes: str) -> str:
     return np.result_type(*map(np.dtype, dtypes)).name
 
 
-def _weak(name: str, result: Scalar, values: Sequence[Any]) -> Scalar:
+def is_short(value: Any, short: Container[Expr]) -> bool:
+    """Whether a value is a Python float that a float32 holds exactly, see `merged_type`."""
+    type_ = type_of(value)
+    if not isinstance(type_, Scalar) or not type_.python or type_.dtype != "float64":
+        return False
+    known = value.value if isinstance(value, StaticValue) else value.known
+    return np.float32(known) == known if known is not UNKNOWN else value.expr in short
+
+
+def _weak(name: str, result: Scalar, values: Sequence[Any], short: Container[Expr]) -> Scalar:
     """Python scalars promote weakly: `0.0` becomes a float32 where the other paths have one."""
     types = map(type_of, values)  # a zero-dimensional array counts as a NumPy scalar
     strong = [t for t in types if isinstance(t, Array) or (isinstance(t, Scalar) and not t.python)]
@@ -82,7 +100,7 @@ def _weak(name: str, result: Scalar, values: Sequence[Any]) -> Scalar:
         if type_.python and np.promote_types(type_.dtype, dtype).name != dtype:
             known = value.value if isinstance(value, StaticValue) else value.known
             exact = known is not UNKNOWN and (not is_floating(type_) or np.dtype(dtype).type(known) == known)
-            if not exact and is_floating(type_) == is_floating(Scalar(dtype)):
+            if not exact and not is_short(value, short) and is_floating(type_) == is_floating(Scalar(dtype)):
                 raise Clash(
                     f"'{name}' is a Python number on one path and a {dtype} on another.",
                     f"Convert it: np.{dtype}({name}).",

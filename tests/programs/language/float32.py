@@ -29,6 +29,26 @@ def in_branch(a, x):
     return a.sum() + x
 
 
+def in_nested_loops(a, x):
+    total = 0.0
+    for i in range(len(a)):
+        for j in range(i):
+            total += a[i] * a[j]
+        k = 0
+        while k < 2:
+            total = total * x
+            k += 1
+    return total
+
+
+def in_nested_loops_after_a_branch(a, x):
+    total = 0.0 if x > 1.0 else 0.5
+    for i in range(2):
+        for j in range(len(a)):
+            total += a[i] * a[j]
+    return total
+
+
 def ARGS():
     return np.array([0.5, 1.25, 0.75, 2.0], dtype=np.float32), np.float32(1.5)
 
