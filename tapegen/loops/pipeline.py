@@ -53,7 +53,7 @@ from tapegen.loops.vectorize.modulo_reduction import reduce_modulo
 from tapegen.loops.vectorize.short_loops import unroll_short_loops
 from tapegen.loops.vectorize.size_cse import share_sizes
 from tapegen.loops.vectorize.strip_mining import strip_mine_reductions
-from tapegen.loops.vectorize.unroll_and_jam import unroll_and_jam_dots
+from tapegen.loops.vectorize.unroll_and_jam import unroll_and_jam
 from tapegen.loops.vectorize.vector_calls import vectorize_math
 from tapegen.rules.external_functions import matrices, numbers
 
@@ -68,7 +68,7 @@ FINISHING: tuple[Pass[Function], ...] = (
     Pass("strip_mine_reductions", strip_mine_reductions, "terms of sums in blocks, for vector instructions"),
     Pass("vectorize_math", vectorize_math, "elementary functions of several iterations at once"),
     Pass("fuse_dot_products", fuse_dot_products, "vectors that several inner products read, from memory once"),
-    Pass("unroll_and_jam_dots", unroll_and_jam_dots, "two rows of a triangular product in one pass"),
+    Pass("unroll_and_jam", unroll_and_jam, "sums of several rows in one pass, each in its order"),
     Pass("share_sizes", share_sizes, "sizes that are mentioned several times have names: less to compile"),
     Pass("lower_routine_calls", lower_routine_calls, "calls of routines count their depth and pass C order", False),
 )

@@ -121,7 +121,7 @@ FIRES: dict[str, Any] = {
     "strip_mine_reductions": "black_scholes",
     "vectorize_math": "elementwise_chain",
     "fuse_dot_products": "trisolv",
-    "unroll_and_jam_dots": "trisolv",
+    "unroll_and_jam": "trisolv",
     "share_sizes": "lorenz96",
 }
 """For each optimization a kernel, or a function of `X`, whose compiled text is another one without it."""

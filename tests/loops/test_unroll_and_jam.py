@@ -1,7 +1,8 @@
-"""Products of rows that two iterations of a loop take together (`loops/vectorize/unroll_and_jam.py`)."""
+"""Products and sums of rows that several iterations of a loop take together (`loops/vectorize/unroll_and_jam.py`)."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -13,8 +14,9 @@ import tapegen as tg
 from tapegen.backend.numba.build import build_python
 from tapegen.backend.printer.module import emit
 from tapegen.loops.pipeline import lower_to_loops
+from tapegen.loops.vectorize.unroll_and_jam import unroll_and_jam
 from tapegen.pipeline.artifacts.generated_text import compiled_text
-from tests.nests_reader import read
+from tests.nests_reader import python_function, read, strict
 
 R = np.random.default_rng(5)
 SIZES = (0, 1, 2, 3, 6, 7)
@@ -175,3 +177,122 @@ def test_rows_that_are_not_there_are_not_read() -> None:
         func(a[:3], b, a_dot[:3], b_dot)
     value, _ = func(a, b[:3], a_dot, b_dot[:3])
     np.testing.assert_allclose(value, forward_substitution(a, b[:3]), rtol=1e-12)
+
+
+# ---- sums ------------------------------------------------------------------------------------------------------------
+
+
+def jammed(text: str, *args: Any) -> tuple[str, Callable[..., Any]]:
+    """What the pass makes of a program, as text and as Python."""
+    source = emit(unroll_and_jam(read(text, args)))
+    return source.text, build_python(source)
+
+
+NEST = """
+def f(a, x, n):
+    for i in range({outer}):
+        s = {init}
+        for j in range({inner}):
+            s = s - a[i + 2, j + 2] * x[j + {read}]
+        x[i + {store}] = s * 0.5
+    return x
+"""
+OUTER = ("n", "n - 1, -1, -1")
+INNER = ("n", "1, n", "i", "i + 1", "i + 2", "i - 1", "2, i")
+
+
+def reads_too_early(outer: str, inner: str, init: str, read_at: int, store: int) -> bool:
+    """Whether a row that is added up before its turn reads what iterations before its turn store."""
+    rows = list(eval(f"range({outer})", {"n": 9}))
+    for first in range(0, len(rows), 4):
+        terms = eval(f"range({inner})", {"i": rows[first], "n": 9})
+        for later in rows[first + 1 : first + 4]:
+            read = {j + read_at for j in terms} | {eval(item, {"i": later}) for item in re.findall(r"x\[(.*)\]", init)}
+            if read & {i + store for i in rows[first : rows.index(later)]}:
+                return True
+    return False
+
+
+@pytest.mark.parametrize("outer", OUTER)
+@pytest.mark.parametrize("inner", INNER)
+def test_sums_ahead_keep_every_dependence(outer: str, inner: str) -> None:
+    for read_at, store, init in itertools.product((1, 2, 3), (1, 2, 3), ("0.0", "x[i + 2]")):
+        text = NEST.format(outer=outer, inner=inner, init=init, read=read_at, store=store)
+        new, func = jammed(text, np.ones((6, 6)), np.ones(6), 3)
+        grows = "i" not in inner or outer == "n"
+        assert ("% 4" in new) == (grows and not reads_too_early(outer, inner, init, read_at, store)), text
+        for n in (0, 2, 5, 9) if "% 4" in new else ():
+            a, x = R.normal(size=(n + 4, n + 4)), R.normal(size=n + 4)
+            want, got = x.copy(), x.copy()
+            python_function(text)(a, want, n)
+            func(strict(a), strict(got), n)
+            np.testing.assert_array_equal(got, want)
+
+
+APART = """
+def f(a, x, y, n, m):
+    for i in range({outer}):
+        t = i + 1
+        w = x[i] * 2.0
+        s = 0.0
+        p = y[i]
+        for j in range({inner}):
+            q = a[i, j] * w
+            s = s + q * x[j]
+            p = p + a[t, j]
+        y[i] = s / p
+    return y
+"""
+
+
+@pytest.mark.parametrize("outer", OUTER)
+@pytest.mark.parametrize("inner", ["m", "1, m", "t", "2, t"])
+def test_rows_have_their_own_scalars(outer: str, inner: str) -> None:
+    text = APART.format(outer=outer, inner=inner)
+    new, func = jammed(text, np.ones((6, 6)), np.ones(6), np.ones(6), 3, 3)
+    assert ("% 4" in new) == (inner in ("m", "1, m") or outer == "n")
+    for n in (0, 1, 3, 4, 6, 9):
+        a, x, y = R.normal(size=(n + 2, n + 2)), R.normal(size=n + 2), R.normal(size=n + 2)
+        want, got = y.copy(), y.copy()
+        python_function(text)(a, x, want, n, n // 2)
+        func(strict(a), strict(x), got, n, n // 2)
+        np.testing.assert_array_equal(got, want)
+
+
+REFUSED = {
+    "stores in the inner loop": "for j in range(n):\n            s = s + a[i, j]\n            x[j] = s",
+    "the last value": "for j in range(n):\n            q = a[i, j]\n            s = s + q\n        x[i] = q",
+    "other matrix rows are stored": "for j in range(n):\n            s = s + a[i, j]\n        a[n - 1, 0] = s",
+    "elementary function": "for j in range(n):\n            s = s + np.exp(a[i, j])\n        x[i] = s",
+    "few terms": "for j in range(3):\n            s = s + a[i, j]\n        x[i] = s",
+    "leaves": "for j in range(n):\n            s = s + a[i, j]\n        if s > 1.0:\n            break",
+}
+
+
+@pytest.mark.parametrize("inner", REFUSED.values(), ids=REFUSED)
+def test_sums_that_stay(inner: str) -> None:
+    text = f"def f(a, x, n):\n    for i in range(n):\n        s = 0.0\n        {inner}\n    return x\n"
+    new, _ = jammed(text, np.ones((4, 4)), np.ones(4), 4)
+    assert "% 4" not in new
+
+
+CHECKED = """
+def f(a, x, n):
+    for i in range(n):
+        s = 0.0
+        {before}
+        for j in range(a.shape[1]):
+            s = s + a[i, j]
+        {after}
+        x[i] = s
+    return x
+"""
+CHECK = "if i >= a.shape[0]:\n            raise IndexError('i')"
+
+
+def test_sums_do_not_read_rows_that_iterations_check_first() -> None:
+    args = np.ones((4, 4)), np.ones(4), 4
+    assert "% 4" not in jammed(CHECKED.format(before=CHECK, after=""), *args)[0]
+    assert "% 4" in jammed(CHECKED.format(before="", after=CHECK), *args)[0]
+    within = CHECKED.replace("range(n)", "range(a.shape[0])").format(before=CHECK, after="")
+    assert "% 4" in jammed(within, *args)[0]

@@ -104,14 +104,18 @@ class InnermostLoopPass(abc.ABC):
 
     def never_equal(self, a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
         """Whether two elements differ on some axis, for all values of the scalars in their indices."""
-        if any(traversal.loads(item) for item in (*a, *b)):
-            return False
-        facts = self.facts
-        gaps = (facts.form(x) - facts.form(y) for x, y in zip(a, b, strict=True))
-        return any(facts.nonnegative(gap - 1) or facts.nonnegative(-gap - 1) for gap in gaps)
+        return never_equal(a, b, self.facts)
 
 
 _LOOPS: frozenset[type[Stmt]] = frozenset({For, While})
+
+
+def never_equal(a: tuple[Expr, ...], b: tuple[Expr, ...], facts: SymbolicBounds) -> bool:
+    """Whether two elements differ on some axis, for all values of the scalars in their indices that facts allow."""
+    if any(traversal.loads(item) for item in (*a, *b)):
+        return False
+    gaps = (facts.form(x) - facts.form(y) for x, y in zip(a, b, strict=True))
+    return any(facts.nonnegative(gap - 1) or facts.nonnegative(-gap - 1) for gap in gaps)
 
 
 def _mentioned(index: tuple[Expr, ...]) -> set[Var]:

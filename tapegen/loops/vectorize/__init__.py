@@ -13,6 +13,7 @@
 * `check_coalescing` - coalescing of bounds checks
 * `strip_mining` - strip-mining of reductions
 * `dot_fusion` - horizontal fusion of dot products
-* `unroll_and_jam` - unroll-and-jam of matrix-vector rows
+* `dots_ahead` - inner products of two iterations in one pass
+* `unroll_and_jam` - unroll-and-jam of loops around reductions
 * `size_cse` - common subexpression elimination of sizes
 """

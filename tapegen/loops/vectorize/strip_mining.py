@@ -205,7 +205,7 @@ def _pays(nest: LoopNest) -> bool:
     longest = 0
     for stmt in nest.body:
         if isinstance(stmt, (Assign, Store)):
-            if not all(part.func in _SHORT | LONG for part in traversal.subexpressions(stmt.value) if _is_call(part)):
+            if not all(part.func in SHORT | LONG for part in traversal.subexpressions(stmt.value) if _is_call(part)):
                 return False
             found = row(stmt.value)
             longest = max(longest, found)
@@ -233,7 +233,7 @@ def takes_vectors(nest: LoopNest, group: Callable[[Var], Var], funcs: Set[Any] =
     for stmt in nest.body:
         for part in (part for header in stmt.headers for part in traversal.subexpressions(header)):
             if isinstance(part, Call):
-                if part.func not in _SHORT | funcs or (part.func is operator.pow and not is_product(part)):
+                if part.func not in SHORT | funcs or (part.func is operator.pow and not is_product(part)):
                     return False
                 work += _MUCH if part.func in funcs else _WORK.get(part.func, 1)
     return work >= _MUCH + _WORK_OF_SUM * len(sums)
@@ -274,7 +274,7 @@ _WORK: dict[Any, int] = {operator.truediv: 10, np.sqrt: 16, math.sqrt: 16}
 """The latency of an operation, in sums and products without dependences."""
 _WORK_OF_SUM, _MUCH = 4, 24
 
-_SHORT: frozenset[Any] = frozenset(
+SHORT: frozenset[Any] = frozenset(
     {
         *(operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.pow, builtins.abs),
         *(operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.not_),
@@ -292,3 +292,4 @@ _SHORT: frozenset[Any] = frozenset(
         *(np.maximum, np.minimum, np.isnan, math.isnan, math.fabs),
     }
 )
+"""Operations for which the processor has instructions."""
