@@ -12,6 +12,7 @@ import pytest
 
 from tapegen import check_grads, differentiable
 from tapegen.errors import NotDifferentiable
+from tests.grown.checks import judge
 from tests.judged import both, right
 
 X = np.array([0.3, 0.7, 1.1, 0.2])
@@ -413,3 +414,44 @@ def range_in_containers(x: Any) -> Any:
 @both
 def test_a_range_keeps_the_length_that_the_list_had(program: Any, backend: str) -> None:
     right(program, np.array([0.3, 0.5, 0.7]), backend=backend)
+
+
+TESTS_OF_ITEMS = (
+    "cols[1]",
+    "not cols[k] or cols[0]",
+    "bool(cols[k])",
+    "sum(t for t in rows[1]) > 0",
+    "max(rows[k]) > 0 and any(t > 0 for t in rows[1])",
+    "rows[1].flat[0] > 0",
+    "np.sum(rows[1][::-1]) > 0",
+    "mats[1].T.flat[2] > 0",
+    "mats[k].sort() is None",
+    "rows[k].fill(2.0) is None",
+    "np.squeeze(mats[k])[0, 0] > 0",
+    "2.0 in rows[0]",
+)
+
+TESTED_ITEMS = """
+import numpy as np
+
+def f(v, j, k):
+    cols = [j for _ in range(2)]
+    rows = [v for _ in range(len(v))]
+    mats = [np.outer(v, v) * t for t in v]
+    s = np.sum(v * v) * j
+    {head} {test}:
+        s = s * 2.0 + np.sum(rows[0])
+        {end}
+    return s
+
+def arguments():
+    return (np.array([-0.99, 0.37, -1.04]), np.array(-1.24), 1)
+"""
+
+
+@pytest.mark.parametrize("test", TESTS_OF_ITEMS)
+def test_conditions_on_arrays_in_lists(test: str) -> None:
+    """A condition is one expression where it can be; an array in it that has no name needs statements."""
+    for head, end in (("if", "pass"), ("while", "break")):
+        verdict = judge(TESTED_ITEMS.format(head=head, test=test, end=end), ("primal", "reverse"))
+        assert verdict.kind == "right", verdict

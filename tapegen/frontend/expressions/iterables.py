@@ -21,12 +21,12 @@ from tapegen.frontend.values.constant_shapes import extent
 from tapegen.frontend.values.context import Context, NeedsConstant
 from tapegen.frontend.values.dynamic_lists import item, length
 from tapegen.frontend.values.materialize import (
+    array_operand,
     definite,
     describe,
     expr_of,
     int_expr,
     is_int,
-    operand,
     run_list_of,
     struct_of,
     type_of,
@@ -34,7 +34,7 @@ from tapegen.frontend.values.materialize import (
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, Struct, tuple_of
 from tapegen.frontend.values.state import ABSENT, SPENT, Iterator, Ref, Series, View, known_value
 from tapegen.ir import builders, intrinsics
-from tapegen.ir.nodes import Call, Const, Expr, Var
+from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, INT, Array
 
 ENDLESS = sys.maxsize
@@ -55,8 +55,7 @@ def series_of(cx: Context, value: Any) -> Series:
     if isinstance(value, Series):
         return _begun(cx, value)
     if isinstance(value, Leaf) and isinstance(value.type, Array):
-        array = operand(cx, value)
-        assert isinstance(array, Var)
+        array = array_operand(cx, value)
         if value.type.rank == 0:
             cx.raise_(TypeError, "iteration over a 0-d array")
         return Series(

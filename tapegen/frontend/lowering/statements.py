@@ -39,7 +39,16 @@ from tapegen.frontend.values.complex_parts import is_part
 from tapegen.frontend.values.constant_shapes import extent
 from tapegen.frontend.values.context import Builder, Context, NeedsStatements, OpenIf, Unreachable
 from tapegen.frontend.values.dynamic_lists import append, item, length
-from tapegen.frontend.values.materialize import definite, describe, expr_of, not_, operand, struct_of, type_of
+from tapegen.frontend.values.materialize import (
+    array_operand,
+    definite,
+    describe,
+    expr_of,
+    not_,
+    operand,
+    struct_of,
+    type_of,
+)
 from tapegen.frontend.values.narrowing import is_shared_number, may_be_array
 from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct, list_of, tuple_of
 from tapegen.frontend.values.state import ABSENT, Box, Captured, Method, Ref, RunList, SliceValue, known_value
@@ -226,8 +235,7 @@ def _items(cx: Context, value: Any, targets: list[gast.AST], *, exact: bool) -> 
         assert isinstance(content, RunList)
         return [item(cx, content, StaticValue(k), hint) for k, hint in enumerate(hints)]
     assert isinstance(value, Leaf)
-    array = operand(cx, value)
-    assert isinstance(array, Var)
+    array = array_operand(cx, value)
     return [load_place(cx, Place(Leaf(array), [StaticValue(k)]), hint) for k, hint in enumerate(hints)]
 
 

@@ -139,6 +139,20 @@ def operand(cx: Context, value: Any, base: str = TEMPORARY) -> Expr:
     return cx.atom(expr_of(cx, value), base)
 
 
+def array_operand(cx: Context, value: Any) -> Var:
+    """The variable that holds an array.
+
+    Raises
+    ------
+    NeedsStatements
+        It is an item of a list in a condition, which cannot assign it.
+    """
+    array = operand(cx, value)
+    if not isinstance(array, Var):
+        raise NeedsStatements
+    return array
+
+
 def int_expr(cx: Context, value: Any) -> Expr:
     """An integer expression, constant-folded."""
     known = known_value(value)
@@ -391,8 +405,8 @@ _AMBIGUOUS = "The truth value of an array with more than one element is ambiguou
 
 def array_truth(cx: Context, value: Leaf) -> Expr:
     """The truth value of an array: that of its only element, as in NumPy."""
-    array = operand(cx, value)
-    assert isinstance(array, Var) and isinstance(array.type, Array)
+    array = array_operand(cx, value)
+    assert isinstance(array.type, Array)
     if array.type.rank and not all(array.type.is_unit(k) for k in range(array.type.rank)):
         size = Call(np.size, (array,), (), INT)
         cx.raise_if(Call(operator.ne, (size, Const(1)), (), BOOL), ValueError, _AMBIGUOUS)
