@@ -331,8 +331,9 @@ def _squeeze(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         if shape is not None:
             kwargs = {"axis": StaticValue(tuple(k for k, size in enumerate(shape) if size == 1))}
             return call_library(cx, np.squeeze, [value], kwargs, hint)
-        if isinstance(array, Var) and array in cx.symbols.definitions:  # of an argument, the type marks all unit axes
-            _check_axes(cx, array)
+        is_merged = isinstance(array, Var) and cx.symbols.roots_of(array) is None
+        if isinstance(array, Var) and (is_merged or array in cx.symbols.definitions):
+            _check_axes(cx, array)  # of an argument, the type marks all unit axes
     return call_library(cx, np.squeeze, args, kwargs, hint)
 
 
