@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import AliasError, NotDifferentiable, TapegenError
-from tapegen.frontend.expressions.array_indexing import array_index, is_mask_of_all
+from tapegen.frontend.expressions.array_indexing import array_index, is_array_item, is_mask_of_all
 from tapegen.frontend.expressions.expressions import spread
+from tapegen.frontend.expressions.overlapping_stores import is_stored_as_copied
 from tapegen.frontend.expressions.subscripts import (
     Place,
     as_key,
@@ -30,6 +31,7 @@ from tapegen.frontend.values.complex_parts import PARTS, follow_parts, is_part, 
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.dynamic_lists import set_item, set_slice, widen_cell
 from tapegen.frontend.values.materialize import (
+    array_operand,
     describe,
     expr_of,
     is_int,
@@ -122,8 +124,8 @@ def _store_selected(cx: Context, place: Place, value: Any, *, accumulate: bool) 
 
 
 def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumulate: bool) -> None:
-    array = operand(cx, base)
-    assert isinstance(array, Var) and isinstance(array.type, Array)
+    array = array_operand(cx, base)
+    assert isinstance(array.type, Array)
     if _is_read_only(cx, array):
         cx.raise_(ValueError, "assignment destination is read-only")
     write_through_view(cx, array)
@@ -145,8 +147,11 @@ def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumul
         if isinstance(part, Scalar):
             expr = _only_element(cx, expr)
         elif isinstance(expr, Var) and cx.symbols.may_overlap(array, expr):
-            if not accumulate and (array in cx.symbols.flat or is_mask_of_all(array.type, items)):
-                reason = "NumPy stores these elements one by one, while it still reads an array that may share memory."
+            one_by_one = array in cx.symbols.flat or is_mask_of_all(array.type, items)
+            if isinstance(part, Array) and part.rank == 1 and not any(map(is_array_item, items)):
+                one_by_one = one_by_one or not is_stored_as_copied(cx, array, items, expr)
+            if one_by_one and not accumulate:
+                reason = "NumPy stores this element by element, while it reads an array that may share memory."
                 raise cx.refusal(AliasError, reason, "Store a copy (x.copy()).")
             # NumPy reads all of the right side before it writes
             expr = cx.assign(TEMPORARY, Call(np.copy, (expr,), (), dataclasses.replace(stored, layout="C")))

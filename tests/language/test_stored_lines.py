@@ -1,0 +1,95 @@
+"""Stores of one line of an array into another one: refused where NumPy does not store what a copy would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import tapegen as tg
+from tests.grown.program import load, unload
+
+ROW = ("x[:4]", "x[4:]", "x[2:6]", "x[::2]", "x[1::2]", "x[::-2]", "x[3::-1]", "y[:4]", "y[::2]", "y[2:6]")
+MATRIX = ("m[1]", "m[2, :]", "m[:, 2]", "m[:, 1]", "m[-1]", "m[::-1, 0]", "z[1]", "z[:, 2]", "m.T[2]")
+
+PROGRAM = """
+import numpy as np
+
+def f(v):
+    x = np.concatenate((v, v * v))
+    y = x[::-1]
+    m = np.outer(v, v + 1.0)
+    z = m[::-1]
+    {target} = {source}
+    return np.sum(x * np.arange(8.0)) + np.sum(m * np.arange(16.0).reshape(4, 4) ** 2)
+
+def arguments():
+    return (np.array([0.5, 0.7, 1.1, 1.9]),)
+"""
+
+
+@pytest.mark.parametrize("target", [*ROW, *MATRIX])
+def test_lines_of_an_array(target: str) -> None:
+    for source in ROW if target in ROW else MATRIX:
+        loaded = load(PROGRAM.format(target=target, source=source))
+        copying = load(PROGRAM.format(target=target, source=f"np.array({source})"))
+        v = np.array([0.5, 0.7, 1.1, 1.9])
+        plain, copied = loaded.function(v.copy()), copying.function(v.copy())
+        made = tg.differentiable(loaded.function, backend="python", cache=False)
+        try:
+            value, _ = made.jvp((v,), (np.ones(4),))
+        except tg.AliasError:
+            continue
+        finally:
+            unload(loaded)
+            unload(copying)
+        assert plain == copied == pytest.approx(value), source
+
+
+def rotate(v: np.ndarray) -> float:
+    x = v * 2.0
+    x[1:] = x[:-1]
+    x[:-2] = x[2:]
+    x[:] = x[::-1]
+    x[: len(x) // 2] = x[::2]
+    return np.sum(x * np.arange(len(v)))
+
+
+def symmetrize(v: np.ndarray) -> float:
+    m = np.outer(v, v + 1.0)
+    for i in range(len(v)):
+        m[i, i + 1 :] = m[i + 1 :, i]
+        m[:, i] = m[i]
+    m[0] = m[2]
+    m[::2, 1] = m[1::2, 3]
+    return np.sum(m * np.arange(m.size).reshape(m.shape))
+
+
+def shift_history(v: np.ndarray) -> float:
+    old, new = v * 2.0, v * 3.0
+    for _ in range(3):
+        old[:] = new
+        old, new = new, old
+    return np.sum(old * new)
+
+
+@pytest.mark.parametrize("function", [rotate, symmetrize, shift_history])
+def test_lines_of_equal_strides_are_stored(function: Callable[[np.ndarray], float]) -> None:
+    v = np.array([0.5, 0.7, 1.1, 1.9])
+    made = tg.differentiable(function, backend="python", cache=False)
+    value, gradient = made.value_and_grad(v.copy())
+    assert value == pytest.approx(function(v.copy()))
+    for k, part in enumerate(gradient):
+        step = 1e-6 * np.eye(4)[k]
+        assert part == pytest.approx((function(v + step) - function(v - step)) / 2e-6, rel=1e-6, abs=1e-6)
+
+
+def test_names_the_store() -> None:
+    def f(x: np.ndarray) -> float:
+        x = x * 1.0
+        x[::2] = x[:4]
+        return np.sum(x)
+
+    with pytest.raises(tg.AliasError, match=r"element by element(.|\n)*x\[::2\] = x\[:4\](.|\n)*Store a copy"):
+        tg.grad(f)(np.arange(8.0))
