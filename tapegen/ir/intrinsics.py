@@ -6,6 +6,7 @@ Each one computes what the syntax computes (without short-circuit), so IR can be
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import inspect
 import logging
@@ -18,6 +19,13 @@ import numpy as np
 from tapegen.ir.progress_bars import PROGRESS
 
 Func = TypeVar("Func")
+
+
+@dataclasses.dataclass(frozen=True)
+class StandardStream:
+    """`sys.stdout` or `sys.stderr` as a constant: the file that has this name when the program runs."""
+
+    name: str
 
 
 def and_(a: Any, b: Any) -> Any:

@@ -38,7 +38,11 @@ def told(run: Callable[[], Any]) -> tuple[str, list[tuple[str, str, int]]]:
     level = logging.root.level
     logging.root.setLevel(logging.INFO)
     try:
-        with contextlib.redirect_stdout(out), warnings.catch_warnings(record=True) as caught:
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(out),
+            warnings.catch_warnings(record=True) as caught,
+        ):
             warnings.simplefilter("always")
             with contextlib.suppress(ValueError, IndexError):
                 run()
@@ -112,7 +116,17 @@ def shadows(x: Any, n: Any) -> Any:
     return x
 
 
-CALLS = [(prints, 3), (warns, 3), (raises, 3), (raises, 5), (raises, 2), (shadows, 2)]
+def prints_to_streams(x: Any, n: Any) -> Any:
+    y = np.array([x, 2.0 * x])
+    for i in range(n):
+        y = np.sin(y) * 1.5
+        print(f"step {i}:", y[0], file=sys.stderr, flush=True)
+        print(i, end=" ", file=sys.stdout)
+        print("again", i, file=None)
+    return y.sum()
+
+
+CALLS = [(prints, 3), (prints_to_streams, 3), (warns, 3), (raises, 3), (raises, 5), (raises, 2), (shadows, 2)]
 
 
 @pytest.mark.parametrize("backend", ["python", SLOW])
@@ -164,7 +178,7 @@ def test_warnings_that_are_errors_are_raised(backend: str) -> None:
     derived = tg.differentiable(careful, backend=backend)
     for _ in range(2):
         out = io.StringIO()
-        with contextlib.redirect_stdout(out), warnings.catch_warnings():
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out), warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)
             with pytest.raises(RuntimeWarning, match="careful"):
                 derived.value_and_grad(1.0)

@@ -153,6 +153,8 @@ class Expressions:
                 )
             case np.dtype():
                 return self.names.reference(value.type)
+            case intrinsics.StandardStream(name):
+                return ast.Attribute(self.names.module("sys"), name)
         if value is Ellipsis:
             return ast.Constant(value)
         return self.names.reference(value)

@@ -9,10 +9,11 @@ from typing import Any
 
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.expressions.iterables import ENDLESS, series_of
+from tapegen.frontend.expressions.strings import standard_stream
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.materialize import static
 from tapegen.frontend.values.pytree import StaticValue
-from tapegen.frontend.values.state import Captured, Series
+from tapegen.frontend.values.state import Series
 
 
 def shows_progress(func: Any) -> bool:
@@ -42,16 +43,11 @@ def with_progress(cx: Context, func: Any, args: Sequence[Any], kwargs: Mapping[s
         )
     series = series_of(cx, items)
     given = {
-        name: _stream(value) or static(cx, value, f"'{name}' of a progress bar") for name, value in options.items()
+        name: standard_stream(value) or static(cx, value, f"'{name}' of a progress bar")
+        for name, value in options.items()
     }
     if given.get("disable"):
         return series
     given["bar"] = f"{func.__module__}:{func.__qualname__}"
     given.setdefault("total", None if series.length == ENDLESS else series.length)
     return replace(series, bar=tuple(given.items()))
-
-
-def _stream(value: Any) -> str | None:
-    """The name of a standard stream, which may be another file when the program runs."""
-    known = value.value if isinstance(value, Captured) else value
-    return next((name for name in ("stdout", "stderr") if known is getattr(sys, name)), None)

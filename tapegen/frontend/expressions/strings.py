@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import string
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from tapegen.frontend.expressions.expressions import evaluate, evaluates
 from tapegen.frontend.values.context import Context, NeedsStatements
 from tapegen.frontend.values.materialize import is_int, operand, static, struct_of
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue
-from tapegen.frontend.values.state import known_value
+from tapegen.frontend.values.state import Captured, known_value
 from tapegen.ir import intrinsics
 from tapegen.ir.nodes import Call, Const, Effect, Expr
 from tapegen.ir.printer import callable_text
@@ -135,11 +136,14 @@ def told(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Map
     if cx.whole:
         raise NeedsStatements
     if known_value(kwargs.get("file", StaticValue(None))) is not None:
-        raise cx.refusal(
-            NotDifferentiable,
-            "print writes to standard output in derivatives, and to no file.",
-            "Leave out 'file=', or use logging.",
-        )
+        stream = standard_stream(kwargs["file"])
+        if stream is None:
+            raise cx.refusal(
+                NotDifferentiable,
+                "print writes to sys.stdout and sys.stderr in derivatives, and to no other file.",
+                "Leave out 'file=', or use logging.",
+            )
+        kwargs = {**kwargs, "file": StaticValue(intrinsics.StandardStream(stream))}
     origin = cx.origin
     if func is warnings.warn:
         args, kwargs, origin = _warned_at(cx, args, kwargs)
@@ -148,6 +152,13 @@ def told(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Map
     )
     cx.emit(Effect(Call(func, tuple(text_of(cx, arg) for arg in args), given, STATIC), origin))
     return StaticValue(None)
+
+
+def standard_stream(value: Any) -> str | None:
+    """The name of a standard stream, which may be another file when the program runs."""
+    known = value.value if isinstance(value, Captured) else value
+    known = known.value if isinstance(known, StaticValue) else known
+    return next((name for name in ("stdout", "stderr") if known is getattr(sys, name)), None)
 
 
 def _warned_at(

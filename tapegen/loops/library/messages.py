@@ -59,6 +59,8 @@ def told(call: Call, origin: Span | None, text: Callable[[Var], Call | None]) ->
     message = _Message(text)
     target, args = _target(call, origin)
     kwargs = {name: _constant(value) for name, value in call.kwargs if target[0] != "warn"}
+    if isinstance(stream := kwargs.get("file"), intrinsics.StandardStream):
+        kwargs["file"] = stream.name
     pieces = [message.piece(arg) for arg in args]
     try:
         template = json.dumps([target, pieces, kwargs, message.dtypes])

@@ -80,6 +80,8 @@ def constant_message(w: StructuredBuilder, message: tuple[Expr, ...]) -> tuple[E
 
 def printed(w: StructuredBuilder, call: Call) -> Call:
     """`print(f"x = {x}")` as `print("x =", x)`: numba does not format scalars, but prints them as Python does."""
+    if any(isinstance(getattr(value, "value", None), intrinsics.StandardStream) for _, value in call.kwargs):
+        raise w.unsupported("print to a file")
     given = tuple(w.texts.get(arg, arg) if isinstance(arg, Var) else arg for arg in call.args)
     if call.func is not print or not any(_is_fstring(arg) for arg in given):
         return call

@@ -148,6 +148,8 @@ def _parsed(template: bytes) -> Any:
 def _write(target: list[Any], args: list[Any], kwargs: dict[str, Any]) -> None:
     match target:
         case ["print"]:
+            if kwargs.get("file") is not None:
+                kwargs = {**kwargs, "file": getattr(sys, kwargs["file"])}
             print(*args, **kwargs)
         case ["progress", name]:
             getattr(progress_bars, name)(*args, **kwargs)
