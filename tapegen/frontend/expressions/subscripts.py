@@ -11,10 +11,10 @@ import numpy as np
 
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.expressions.array_indexing import array_index, is_array_item, is_one_bool
-from tapegen.frontend.expressions.expressions import evaluate, evaluates
+from tapegen.frontend.expressions.expressions import Given, evaluate, evaluates
 from tapegen.frontend.expressions.unions import split
 from tapegen.frontend.lowering.emit import emit_call
-from tapegen.frontend.templates import builtin_functions
+from tapegen.frontend.templates import builtin_functions, ufunc_methods
 from tapegen.frontend.values.captures import captured_child, lacks_item, special_method
 from tapegen.frontend.values.complex_parts import is_part, part_of
 from tapegen.frontend.values.constant_shapes import note_part
@@ -91,7 +91,18 @@ def _subscript(cx: Context, node: gast.Subscript, hint: str | None) -> Any:
 
 def place_of(cx: Context, node: gast.Subscript) -> Place:
     """Evaluate the parts of a subscript; `a[i][j]` of an array is `a[i, j]`."""
-    base = _evaluate_base(cx, node.value)
+    base_node = node.value
+    if isinstance(base_node, gast.Attribute) and base_node.attr == "flat":
+        owner = evaluate(cx, base_node.value)
+        base_node = gast.copy_location(gast.Attribute(Given(owner), "flat", gast.Load()), base_node)
+        if (
+            isinstance(owner, Leaf)
+            and isinstance(owner.type, Array)
+            and owner.type.layout != "C"
+            and owner.type.rank > 1
+        ):
+            return _element_of_flat(cx, owner, _index_values(cx, node.slice), base_node)
+    base = _evaluate_base(cx, base_node)
     seen, position = cx.effects, len(cx.builder.items)
     index = _index_values(cx, node.slice)
     if cx.effects != seen and isinstance(base, Place):
@@ -120,6 +131,15 @@ def _evaluate_base(cx: Context, node: gast.AST) -> Any:
         if place.is_array and place.index and all(map(is_int, place.index)) and len(place.index) < place.base.type.rank:
             return place
         return load_place(cx, place)
+
+
+def _element_of_flat(cx: Context, array: Leaf, index: list[Any], flat: gast.Attribute) -> Place:
+    """`array.flat[k]` where `np.ravel` may be a copy: the k-th element in the order of C."""
+    if len(index) != 1 or not is_int(index[0]):
+        return Place(evaluate(cx, flat), index)
+    place = cx.call(cx, StaticValue(ufunc_methods.place_in_flat), (array, index[0]), {})
+    assert isinstance(place, Struct)
+    return Place(array, [*place.children])
 
 
 def _index_values(cx: Context, node: gast.AST) -> list[Any]:

@@ -39,13 +39,23 @@ from tapegen.frontend.values.complex_parts import PARTS, part_of
 from tapegen.frontend.values.constant_shapes import extent, known_size
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.library_objects import attribute_of_distribution
-from tapegen.frontend.values.materialize import describe, expr_of, operand, refuse_text, run_list_of, struct_of, type_of
+from tapegen.frontend.values.materialize import (
+    array_operand,
+    describe,
+    expr_of,
+    operand,
+    refuse_text,
+    run_list_of,
+    struct_of,
+    type_of,
+)
 from tapegen.frontend.values.narrowing import may_be_array
 from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct, children_of, tuple_of
 from tapegen.frontend.values.state import Bound, Captured, Choice, Method, Ref, Super, View
 from tapegen.frontend.values.type_sets import kinds_of
 from tapegen.ir import intrinsics
-from tapegen.ir.nodes import Call, Expr, Var
+from tapegen.ir.names import TEMPORARY
+from tapegen.ir.nodes import Call, Expr, Load, Slice, Var
 from tapegen.ir.types import INT, Array, RandomGenerator, Scalar, TupleOf, is_complex, python_class
 
 
@@ -320,6 +330,14 @@ def _array_attribute(cx: Context, owner: Any, type_: Array, name: str, hint: str
             flat = call_library(cx, np.ravel, [owner], {}, hint)
             cx.symbols.flat.add(flat.expr)
             return flat
+        case "flat" if type_.rank == 1:
+            array = array_operand(cx, owner)
+            row = cx.assign(
+                hint or TEMPORARY, Load(array, (Slice(),), type_)
+            )  # another name, of which a slice is a copy
+            cx.symbols.roots[row] = cx.symbols.roots_of(array)
+            cx.symbols.flat.add(row)
+            return Leaf(row)
         case "flat" | "strides" | "base" | "resize":
             raise cx.refusal(NotDifferentiable, _OF_MEMORY[name], "Use np.ravel, np.reshape, or indices.")
         case "itemsize":

@@ -76,6 +76,14 @@ def place_of(a: Any, number: Any) -> Any:
     return (number,) + place
 
 
+def place_in_flat(a: Any, number: Any) -> Any:
+    """The index of `a.flat[number]`."""
+    size = np.size(a)
+    if number < -size or number >= size:
+        raise IndexError(f"index {number} is out of bounds for size {size}")
+    return place_of(a, number % size)
+
+
 def each_at(ufunc: Any, a: Any, positions: Any, values: Any) -> None:
     """`ufunc.at(a, indices, values)` of two operands."""
     row = np.ravel(positions)
