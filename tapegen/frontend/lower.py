@@ -216,6 +216,7 @@ class _Run:
             parsed.text_hash[:12],
             cx.assumptions.floats,
             mutations,
+            tuple(cx.assumptions.reads.values()),
             self._places(done),
             by_leaf,
         )

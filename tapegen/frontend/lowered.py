@@ -28,7 +28,7 @@ from tapegen.frontend.library import (  # noqa: F401  (register what they lower)
 )
 from tapegen.frontend.lowering import context_managers, exceptions, loops  # noqa: F401  (register what they lower)
 from tapegen.frontend.mutation.commit import Mutation
-from tapegen.frontend.values.assumptions import Guard, guards_hold
+from tapegen.frontend.values.assumptions import ContainerRead, Guard, guards_hold
 from tapegen.frontend.values.pytree import Leaf, children_of, leaf_type, same_static, unflatten
 from tapegen.ir.nodes import Function, Var
 
@@ -89,6 +89,8 @@ class Lowered:
         Captured floats that were assumed constant, by variable.
     mutations : tuple of Mutation
         Stores of a call into objects of the caller, whose values are results of the program outside of `output`.
+    reads : tuple of ContainerRead
+        Reads of captured containers.
     places : dict
         Where the parameters are read, in the notation of `Mutation.place`.
     """
@@ -105,6 +107,7 @@ class Lowered:
     digest: str
     floats: dict[Any, Any]
     mutations: tuple[Mutation, ...] = ()
+    reads: tuple[ContainerRead, ...] = ()
     places: dict[Var, tuple[Any, ...]] = field(default_factory=dict)
     _by_leaf: dict[Var, Var] = field(default_factory=dict)
 

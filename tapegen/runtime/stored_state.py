@@ -8,6 +8,8 @@ from typing import Any
 
 from tapegen.analysis.activity import activity_of
 from tapegen.errors import AliasError, BadArgument, NotDifferentiable
+from tapegen.frontend.mutation.commit import Mutation
+from tapegen.frontend.values.assumptions import WHOLE, ContainerRead
 from tapegen.frontend.values.pytree import children_of
 from tapegen.ir.nodes import Expr, Return, Var
 from tapegen.ir.types import is_floating
@@ -17,7 +19,7 @@ Place = tuple[Any, ...]
 
 
 def check(program: Program, form: Form, arguments: Callable[[], Mapping[str, Any]]) -> None:
-    """Refuse a call whose arguments contain a written object twice, or whose derivative would outlive the call."""
+    """Refuse a call that has two names for a written object, or whose derivative would outlive the call."""
     if program.lowered.mutations:
         _check_aliases(program, arguments())
     if form != "primal" and (program.lowered.mutations or program.owner.carries):
@@ -25,19 +27,36 @@ def check(program: Program, form: Form, arguments: Callable[[], Mapping[str, Any
 
 
 def _check_aliases(program: Program, arguments: Mapping[str, Any]) -> None:
-    """Refuse arguments where an object is written under one name and read under another."""
+    """Refuse a call where an object is written as an argument and read under another name."""
     found: Counter[int] | None = None
     for mutation in program.lowered.mutations:
         if mutation.set_variable is not None:
             continue
         found = found or Counter(map(id, _containers(tuple(arguments.values()), set())))
-        if found[id(mutation.find(arguments))] > (mutation.place[0] == "argument"):
+        owner, is_argument = mutation.find(arguments), mutation.place[0] == "argument"
+        if found[id(owner)] > is_argument:
             raise AliasError(
                 f"'{mutation.names[0]}' is written, and the object that it belongs to has another name among the "
                 "arguments.",
                 "Pass it once, or pass a copy.",
                 mutation.span,
             )
+        name = next((read.name for read in program.lowered.reads if _meets(mutation, owner, read)), None)
+        if is_argument and name is not None:
+            raise AliasError(
+                f"'{mutation.names[0]}' is written, and the object that it belongs to is also read as '{name}'.",
+                "Use one name for it, or pass a copy.",
+                mutation.span,
+            )
+
+
+def _meets(mutation: Mutation, owner: Any, read: ContainerRead) -> bool:
+    """Whether stores into a container of the arguments change what is read from a captured one."""
+    if read.getter() is not owner:
+        return False
+    if mutation.kind not in ("object", "dict") or read.key is WHOLE:
+        return True  # the items of a list have two indices each, and removal moves them
+    return read.key in mutation.removed or any(read.key == key for key, _ in mutation.items)
 
 
 def _containers(value: Any, around: set[int]) -> Iterator[Any]:

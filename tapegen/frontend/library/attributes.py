@@ -32,6 +32,7 @@ from tapegen.frontend.values.captures import (
     is_fixed,
     is_method,
     note_library,
+    note_read,
     special_method,
     watch,
 )
@@ -193,6 +194,7 @@ def _captured_attribute(cx: Context, owner: Captured, name: str) -> Any:
     if struct.kind == "object" or hasattr(struct.cls, "_fields"):
         if name in struct.keys and (struct.kind == "tuple" or not _class_comes_first(cx, struct.cls, name)):
             return captured_child(cx, owner, name, getattr(value, name), operator.attrgetter(name))
+        note_read(cx, owner, name)
         watch(cx, (owner.path, "own", name), lambda: name in getattr(owner.getter(), "__dict__", ()))
         return _class_attribute(cx, owner, struct.cls, name)
     if has_method(struct.kind, name):

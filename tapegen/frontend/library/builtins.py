@@ -28,7 +28,7 @@ from tapegen.frontend.lowering.emit import emit_call, fold
 from tapegen.frontend.source.parse import MISSING
 from tapegen.frontend.source.syntax_tree import arguments_of
 from tapegen.frontend.templates import builtin_functions
-from tapegen.frontend.values.captures import class_member, has_attribute, special_method
+from tapegen.frontend.values.captures import class_member, has_attribute, note_read, special_method
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.materialize import describe, is_int, operand, static, struct_of, type_of
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, tuple_of
@@ -382,6 +382,7 @@ def _has(cx: Context, owner: Any, name: str) -> bool:
         value = owner.value
         return has_attribute(cx, value, name, lambda: value, id(value))
     if isinstance(owner, Captured):
+        note_read(cx, owner, name)
         return has_attribute(cx, owner.value, name, owner.getter, owner.path)
     content, cls = struct_of(cx, owner), class_of(cx, owner)
     if special_method(cx, cls, "__getattr__") is not None:

@@ -20,6 +20,18 @@ class Guard(NamedTuple):
     is_variable: bool = False  # a global or a variable of an enclosing function
 
 
+class ContainerRead(NamedTuple):
+    """A read of a captured container: of the item under `key`, or of whatever it holds if that is `WHOLE`."""
+
+    getter: Callable[[], Any]
+    name: str
+    key: Any
+
+
+WHOLE: Any = object()
+"""Stands for all keys of a container, and for how many there are."""
+
+
 def guards_hold(guards: Iterable[tuple[Any, ...]]) -> bool:
     """Whether all guarded values are unchanged."""
     try:
@@ -49,6 +61,8 @@ class Assumptions:
         Attributes that were read from library modules, by the identity of the module.
     captured : dict
         Captured numbers and arrays that are arguments of the program, by path: the variable, and how to read them.
+    reads : dict
+        Reads of captured containers, by path and key.
     shaped : set
         Of these, the arrays whose shapes must be known.
     floats : dict
@@ -66,6 +80,7 @@ class Assumptions:
     guards: dict[Any, Guard] = field(default_factory=dict)
     library: dict[int, tuple[ModuleType, dict[str, Any]]] = field(default_factory=dict)
     captured: dict[Any, tuple[Var, Callable[[], Any]]] = field(default_factory=dict)
+    reads: dict[Any, ContainerRead] = field(default_factory=dict)
     shaped: Set[Any] = frozenset()
     floats: dict[Any, Any] = field(default_factory=dict)
     changing: frozenset[Any] = frozenset()
@@ -77,6 +92,7 @@ class Assumptions:
         """Assume what another program reads as well; what is assumed already stays."""
         for key, guard in other.guards.items():
             self.guards.setdefault(key, guard)
+        self.reads.update(other.reads)
         for module, found in other.library.values():
             self.library.setdefault(id(module), (module, {}))[1].update(found)
         self.sources.update(other.sources)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tapegen.errors import BadArgument, NotDifferentiable
 from tapegen.frontend.source.parse import MISSING
-from tapegen.frontend.values.assumptions import Guard
+from tapegen.frontend.values.assumptions import WHOLE, ContainerRead, Guard
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.library_objects import is_function_of_library
 from tapegen.frontend.values.pytree import (
@@ -147,6 +147,11 @@ def watch(cx: Context, path: Any, getter: Callable[[], Any], name: str = "") -> 
         cx.assumptions.guards[path] = Guard(getter, snapshot(getter()), name, path[0] in ("global", "cell"))
 
 
+def note_read(cx: Context, captured: Captured, key: Any) -> None:
+    """Record a read of a captured container: a call must not write there through an argument that is the same."""
+    cx.assumptions.reads[captured.path, type(key), key] = ContainerRead(captured.getter, captured.name, key)
+
+
 def note_library(cx: Context, module: ModuleType, name: str) -> None:
     """Guard an attribute of a library module: the program is valid until it is replaced (`np.sin = other`)."""
     reader = cx.frame.parsed.func.__module__ or ""
@@ -209,6 +214,7 @@ def _shape(getter: Callable[[], Any]) -> tuple[int, ...]:
 
 def lacks_item(cx: Context, captured: Captured, key: Any) -> None:
     """Guard that a container lacks a key."""
+    note_read(cx, captured, key)
 
     def found() -> bool:
         try:
@@ -245,6 +251,7 @@ def captured_child(
     def getter() -> Any:
         return read(parent.getter())
 
+    note_read(cx, parent, key)
     name, path = f"{parent.name}_{key}", (parent.path, type(key), key)
     cx.caller.places[path] = ("captured", id(parent.value), key)
     return capture(cx, value, getter, name, path, inside=True, changes=changes)
@@ -261,6 +268,7 @@ def expand(cx: Context, captured: Captured, changing: frozenset[Any] = frozenset
     else:
         read = lambda key: operator.itemgetter(key)  # noqa: E731
     keys = struct.keys
+    note_read(cx, captured, WHOLE)
     watch(cx, (captured.path, "keys"), lambda: _keys(captured.getter()), captured.name)
     children = (
         captured_child(cx, captured, key, child, read(key), changes=key in changing)
