@@ -25,9 +25,8 @@ from benchmarks.kernels.__main__ import ORDER
 from benchmarks.measure import least
 from tapegen.errors import BadArgument, TapegenError
 from tapegen.ir.nodes import Function
-from tapegen.ir.passes import run_passes, without_passes
+from tapegen.ir.passes import deep, run_passes, without_passes
 from tapegen.ir.printer import function_text
-from tapegen.ir.recursion_limit import deep
 from tapegen.loops.pipeline import PASSES, lower_to_loops
 from tapegen.pipeline.artifacts.program import Program
 from tests.test_programs import ACCEPTED

@@ -34,7 +34,7 @@ from tapegen.export.python_wrapper import Wrapped, wrapper
 from tapegen.frontend.lowered import Param
 from tapegen.frontend.values.pytree import Slot, leaves_of
 from tapegen.ir.nodes import Call, Effect, Expr, Function, Return, Var
-from tapegen.ir.recursion_limit import deep
+from tapegen.ir.passes import deep
 from tapegen.ir.traversal import statements
 from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.pipeline.artifacts.generated_text import routines_of

@@ -26,7 +26,7 @@ from tapegen.frontend.source.callables import first_result
 from tapegen.frontend.values.pytree import StaticValue, Struct, abstract_of, children_of
 from tapegen.ir import intrinsics
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, If, Raise, Routine, Stmt, Var
-from tapegen.ir.recursion_limit import deep
+from tapegen.ir.passes import deep
 from tapegen.ir.types import BOOL, INT, STATIC, Array, Scalar, Type, is_floating
 from tapegen.loops.pipeline import lower_to_loops
 from tapegen.pipeline.artifacts.generated_text import routines_of

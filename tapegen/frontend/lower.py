@@ -54,7 +54,7 @@ from tapegen.frontend.values.pytree import UNKNOWN, Abstract, Leaf, StaticValue,
 from tapegen.frontend.values.state import Ref
 from tapegen.ir.names import NameSupply, identifier
 from tapegen.ir.nodes import Block, Const, Expr, Function, Raise, Return, Tuple, Var
-from tapegen.ir.recursion_limit import deep
+from tapegen.ir.passes import deep
 from tapegen.ir.types import Array
 
 # ---- whole functions -----------------------------------------------------------------------------------------------

@@ -7,15 +7,15 @@
 * `names` - fresh names, and the spelling of cotangents, tangents and tapes
 * `builders` - smart constructors, with local algebraic simplification
 * `traversal` - visitors and rewriters: reads, writes, free variables, substitution
+* `dead_code` - dead code elimination: what no live statement needs is removed
 * `affine` - affine forms of integer expressions, or of other unknowns
 * `printer` - IR dump for debugging
 * `verifier` - the invariants below as a check
-* `passes` - pass pipelines as data, and the switch of single passes
+* `passes` - pass pipelines as data, the switch of single passes, and the interpreter's limits while they run
 * `fingerprint` - structural hash of a program, the content key of stored derivatives
 * `vector_math` - branch-free elementary functions that LLVM vectorizes
 * `protocols` - how lower layers recognize objects of higher layers
 * `keywords` - options of the functions that take derivatives
-* `recursion_limit` - recursion limit and garbage collection pause while passes run
 
 Invariants of a lowered program:
 

@@ -1,7 +1,14 @@
-"""Pass pipelines as data: a tuple of passes, run in order; optimizations can be disabled by name."""
+"""Pass pipelines as data: a tuple of passes, run in order; optimizations can be disabled by name.
+
+Passes recurse as deeply as the user's calls and expressions nest, and their programs are many small objects, few of
+them in cycles: Python's garbage collector would traverse them every few hundred allocations, and all objects of numba
+repeatedly.  `deep` prepares the interpreter for both.
+"""
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -86,3 +93,29 @@ def without_passes(names: frozenset[str]) -> Iterator[None]:
         yield
     finally:
         _DISABLED.reset(token)
+
+
+# ---- the interpreter -------------------------------------------------------------------------------------------------
+
+
+RECURSION = 20_000
+"""Depth of Python calls inside the passes."""
+
+YOUNG = 200_000
+"""Allocations inside the passes before the collector runs."""
+
+
+@contextmanager
+def deep() -> Iterator[None]:
+    """Raise the recursion limit and pause garbage collection while passes run."""
+    limit, (young, *older) = sys.getrecursionlimit(), gc.get_threshold()
+    sys.setrecursionlimit(max(limit, RECURSION))
+    gc.set_threshold(max(young, YOUNG) if young else 0, *older)  # 0: no collections at all
+    try:
+        yield
+    finally:
+        if not gc.get_freeze_count():  # objects that the user has frozen stay frozen
+            gc.freeze()  # with unfreeze: new objects become old without the collection that a lower threshold starts
+            gc.unfreeze()
+        gc.set_threshold(young, *older)
+        sys.setrecursionlimit(limit)

@@ -20,7 +20,7 @@ from tapegen.backend.printer.module import emit
 from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import CompileLimit, Span
 from tapegen.ir.nodes import Assign, Call, Const, Function, If, Load, Raise, Return, Routine, Store, Var
-from tapegen.ir.recursion_limit import deep
+from tapegen.ir.passes import deep
 from tapegen.ir.types import FLOAT, INT, Array
 
 VECTOR, MATRIX = Array("float64", 1), Array("float64", 2)

@@ -44,7 +44,7 @@ def in_for_value_and_grad(a, x, s_bar=1.0):
         i = trip_1
         for trip in range(trips_tape[trip_1] - 1, -1, -1):
             j = trip
-            if not j == i:
+            if j != i:
                 test = test_tape[top - 1]
                 top -= 1
                 if not test:

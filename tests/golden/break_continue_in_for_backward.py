@@ -17,7 +17,7 @@ def in_for_pullback(a, test_tape, top, trips_1, trips_tape, x, s_bar):
         i = trip_1
         for trip in range(trips_tape[trip_1] - 1, -1, -1):
             j = trip
-            if not j == i:
+            if j != i:
                 test = test_tape[top - 1]
                 top -= 1
                 if not test:

@@ -50,7 +50,7 @@ from tapegen.backend.numba.patches import is_enabled, is_plain, warn_of
 from tapegen.backend.numba.threads import run_chunks
 from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import BuildError, CacheWarning, CompileLimit, InternalError, Span, TapegenError
-from tapegen.ir.recursion_limit import deep
+from tapegen.ir.passes import deep
 from tapegen.ir.types import Array, Scalar, Type
 
 building = global_compiler_lock

@@ -5,13 +5,14 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from tapegen.errors import Span
 from tapegen.frontend.lowering.temporary_names import TemporaryNames
 from tapegen.frontend.values.context import Builder, Context, OpenIf, OpenLatch, OpenLoop
 from tapegen.ir import builders, intrinsics, traversal
+from tapegen.ir.dead_code import remove_dead
 from tapegen.ir.names import TEMPORARY, NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Comment, Const, Expr, For, If, Load, Stmt, Store, Tuple, Var, While
 from tapegen.ir.types import BOOL, is_floating
@@ -211,25 +212,15 @@ def _coalesced(body: Block, firsts: set[Stmt], single: set[Var]) -> Block:
 
 def _without_dead(body: Block, results: Sequence[Expr], sweep: Comment | None) -> Block:
     """Drop dead moves of values and constants (unused phis), and the sweep comments of other derivatives."""
-    needs: dict[Var, set[Var]] = {}
-    live: set[Var] = set()
-    for result in results:
-        live |= traversal.free_vars(result)
-    for stmt in traversal.statements(body):
-        if isinstance(stmt, Assign) and _is_move(stmt.value):
-            values = stmt.value.items if isinstance(stmt.value, Tuple) else (stmt.value,)
-            for target, value in zip(stmt.targets, values, strict=len(values) == len(stmt.targets)):
-                needs.setdefault(target, set()).update(traversal.free_vars(value))
-        else:
-            for header in stmt.headers:
-                live |= traversal.free_vars(header)
-    work = list(live)
-    while work:
-        for var in needs.get(work.pop(), ()):
-            if var not in live:
-                live.add(var)
-                work.append(var)
-    return _swept(body, live, sweep)
+
+    def may_go(stmt: Stmt) -> bool:
+        if isinstance(stmt, Assign):
+            return _is_move(stmt.value)
+        if isinstance(stmt, If):
+            return not traversal.may_raise(stmt.test)
+        return isinstance(stmt, Comment) and stmt is not sweep
+
+    return remove_dead(body, set().union(*map(traversal.free_vars, results)), may_go)
 
 
 def _is_move(value: Expr) -> bool:
@@ -246,35 +237,6 @@ def _is_move(value: Expr) -> bool:
 def _is_integer_arithmetic(value: Call) -> bool:
     simple = (operator.add, operator.sub, operator.mul, operator.neg, operator.not_, bool, float)
     return value.func in simple and not is_floating(value.type) and all(map(_is_move, value.args))
-
-
-def _swept(body: Block, live: set[Var], sweep: Comment | None) -> Block:
-    out: list[Stmt] = []
-    for stmt in body:
-        if isinstance(stmt, Comment) and stmt is not sweep:
-            continue
-        if isinstance(stmt, Assign) and _is_move(stmt.value) and not any(target in live for target in stmt.targets):
-            continue
-        if isinstance(stmt, Assign):
-            stmt = _of_live(stmt, live)
-        inner = stmt.blocks
-        if inner:
-            stmt = traversal.with_blocks(stmt, tuple(_swept(block, live, sweep) for block in inner))
-            if isinstance(stmt, If) and not stmt.body and not stmt.orelse and not traversal.may_raise(stmt.test):
-                continue
-        out.append(stmt)
-    return tuple(out)
-
-
-def _of_live(stmt: Assign, live: set[Var]) -> Assign:
-    """A parallel assignment without dead targets, whose values may be undefined."""
-    if not isinstance(stmt.value, Tuple) or not _is_move(stmt.value) or len(stmt.targets) == 1:
-        return stmt
-    pairs = [(target, item) for target, item in zip(stmt.targets, stmt.value.items, strict=True) if target in live]
-    if len(pairs) == len(stmt.targets):
-        return stmt
-    targets, items = zip(*pairs, strict=True)
-    return replace(stmt, targets=targets, value=items[0] if len(items) == 1 else Tuple(items))
 
 
 def surroundings(body: Block, values: Sequence[Expr], own: Iterable[Var]) -> dict[Var, None]:

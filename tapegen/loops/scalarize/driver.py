@@ -34,6 +34,7 @@ from tapegen.analysis.memory_access import may_return_argument, written
 from tapegen.errors import Span
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.affine import Affine, is_int, is_real, linear
+from tapegen.ir.dead_code import remove_dead
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -84,7 +85,6 @@ from tapegen.loops.scalarize.expressions import number as element
 from tapegen.loops.scalarize.loop_nests import allocate, fill, stored
 from tapegen.loops.scalarize.reductions import REDUCTIONS, number_into
 from tapegen.loops.scalarize.views import RESHAPES, atomic_index, is_place, native_view, reshaped
-from tapegen.transform.simplify.dead_code import drop_unread
 
 
 def scalarize(function: Function, *, boundscheck: bool = True, messages: bool = False) -> Function:
@@ -129,7 +129,9 @@ class Scalarizer(StructuredBuilder):
             assert self.trials != "none"
             trials: Trials = "fresh" if self.trials == "remembered" else "none"
             return Scalarizer(self.function, self.boundscheck, trials, self.messages).run()
-        body = drop_unread(tuple(self.out), self.optional)
+        body = remove_dead(
+            tuple(self.out), (), lambda stmt: isinstance(stmt, Assign) and self.optional.issuperset(stmt.targets)
+        )
         for var, refusal in self.unsupported_views.items():
             if any(var in traversal.reads(stmt) for stmt in body):
                 raise refusal

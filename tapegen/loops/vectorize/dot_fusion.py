@@ -31,12 +31,12 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from tapegen.ir import intrinsics, traversal
+from tapegen.ir.dead_code import remove_dead
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Expr, For, Function, Load, Stmt, Store, Var, While
 from tapegen.ir.types import Array, TupleOf
 from tapegen.loops.analysis.block_queries import names_in
 from tapegen.loops.analysis.dependence import alias_sets
-from tapegen.transform.simplify.dead_code import drop_unread
 
 _MOST = 4
 """Products in one pass; the sums of more would not fit into registers."""
@@ -50,7 +50,9 @@ def fuse_dot_products(function: Function) -> Function:
         return function
     joining = _Joining(function)
     body = joining.block(function.body, False)
-    return traversal.with_body(function, drop_unread(body, joining.written_out))
+    return traversal.with_body(
+        function, remove_dead(body, (), lambda stmt: not joining.written_out.isdisjoint(stmt.targets))
+    )
 
 
 @dataclass(slots=True, eq=False)

@@ -19,6 +19,7 @@ import numpy as np
 
 from tapegen.ir import builders, intrinsics, traversal
 from tapegen.ir.affine import folded, is_int, linear, minus, plus
+from tapegen.ir.dead_code import acts, remove_dead
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Call, Const, Expr, For, If, Load, Stmt, Store, Var
 from tapegen.ir.types import BOOL, INT
@@ -27,7 +28,6 @@ from tapegen.loops.analysis.independence import stride
 from tapegen.loops.analysis.iteration_order import Conflicts, IterationOrderPass
 from tapegen.loops.analysis.trip_counts import largest_trip_count
 from tapegen.loops.vectorize.loop_reversal import reversed_loop
-from tapegen.transform.simplify.dead_code import acts, drop_unread
 
 _SHORT = 16  # iterations that are too few for loops of their own
 _WIDEST = 6  # the maximal distance of the elements that an iteration adds to
@@ -149,8 +149,7 @@ def _gathered(
     enough = Call(operator.ge, (size, Const(max(_width(each) for each in groups))), (), BOOL)
     leaving = {each.store for found in groups for each in found}
     rest = tuple([stmt for stmt in nest.body if stmt not in leaving])
-    scalars = {var for stmt in rest if isinstance(stmt, Assign) for var in stmt.targets}
-    left = drop_unread(rest, scalars, lasting)
+    left = remove_dead(rest, lasting, lambda stmt: isinstance(stmt, Assign))
     return [If(enough, tuple(long), (short,), loop.origin)], left if acts(left) else ()
 
 

@@ -32,8 +32,7 @@ from tapegen.errors import (
     frames_of_tapegen,
 )
 from tapegen.ir.nodes import Function
-from tapegen.ir.passes import without_passes
-from tapegen.ir.recursion_limit import deep
+from tapegen.ir.passes import deep, without_passes
 from tapegen.pipeline.artifacts.generated_text import compiled_source, readable_text
 from tapegen.pipeline.artifacts.program import CALLS, Form, Program
 from tapegen.pipeline.fault_boundary import internal_error

@@ -13,8 +13,7 @@ from tapegen.backend.printer.module import emit
 from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import NoCompiledForm
 from tapegen.ir.nodes import Function, Return, Routine
-from tapegen.ir.passes import without_passes
-from tapegen.ir.recursion_limit import deep
+from tapegen.ir.passes import deep, without_passes
 from tapegen.pipeline.artifacts.program import Form, Program
 from tapegen.transform.simplify.real_domain import with_real_values
 

@@ -16,8 +16,7 @@ from tapegen.frontend.lowered import Lowered
 from tapegen.frontend.values.pytree import Abstract
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Block, Function, If, Raise, Store, Var
-from tapegen.ir.passes import disabled_passes, without_passes
-from tapegen.ir.recursion_limit import deep
+from tapegen.ir.passes import deep, disabled_passes, without_passes
 from tapegen.ir.types import is_floating
 from tapegen.pipeline.artifacts.differentiated_arguments import Owner, Selection
 from tapegen.pipeline.fault_boundary import Boundary, Subject

@@ -11,11 +11,11 @@ import numpy as np
 
 from tapegen.analysis.memory_access import sources
 from tapegen.ir import builders, intrinsics, traversal
+from tapegen.ir.dead_code import acts, remove_dead
 from tapegen.ir.nodes import (
     Assign,
     Block,
     Call,
-    Comment,
     Const,
     Effect,
     Expr,
@@ -28,7 +28,6 @@ from tapegen.ir.nodes import (
     Store,
     Tuple,
     Var,
-    While,
     primal_origin,
 )
 from tapegen.ir.types import Array, ListOf, Scalar
@@ -40,83 +39,18 @@ _NONE: frozenset[Var] = frozenset()
 
 def eliminate_dead_code(block: Block, live_out: Set[Var], keep: Set[Var], aliases: Aliases) -> Block:
     """Remove assignments whose value nothing reads, and stores into arrays nothing reads."""
-    read = set(live_out).union(*map(traversal.values_read, block))
-    while True:
-        live_roots = {aliases.root(var) for var in read if isinstance(var.type, (Array, ListOf))}
-        new = _keep_live(block, read, live_roots, aliases, keep)
-        if new is block:
-            return block
-        block, before = new, len(read)
-        read = set(live_out).union(*map(traversal.values_read, block))
-        if len(read) == before:
-            return block  # a dead statement may be the only reader of others
 
-
-def _keep_live(block: Block, read: set[Var], live_roots: set[Var], aliases: Aliases, keep: Set[Var]) -> Block:
-    out: list[Stmt] = []
-    for stmt in block:
+    def may_go(stmt: Stmt) -> bool:
         if isinstance(stmt, Assign):
-            targets, value = stmt.targets, stmt.value
-            if read.isdisjoint(targets) and is_pure(value):
-                stored = any(target in aliases.through and aliases.root(target) in live_roots for target in targets)
-                idle = isinstance(value, (Var, Const)) or keep.isdisjoint(targets)
-                if idle and not stored:
-                    continue
-            if len(targets) > 1 and isinstance(value, Tuple):
-                kept = [(t, v) for t, v in zip(targets, value.items, strict=True) if t in read or aliases.stored(t)]
-                if len(kept) == 1:
-                    stmt = Assign((kept[0][0],), kept[0][1], stmt.origin)
-                elif len(kept) < len(targets):
-                    stmt = Assign(tuple(t for t, _ in kept), Tuple(tuple(v for _, v in kept)), stmt.origin)
-            if len(stmt.targets) == 1 and stmt.value is stmt.targets[0]:
-                continue
-        elif isinstance(stmt, Store):
-            array = stmt.array
-            if array not in keep and aliases.root(array) not in live_roots and aliases.is_local(array):
-                continue
-        inner = stmt.blocks
-        if inner:
-            new = tuple(_keep_live(part, read, live_roots, aliases, keep) for part in inner)
-            silent = not keep or primal_origin(stmt) is None or not _may_raise(stmt)
-            if not any(map(acts, new)) and not isinstance(stmt, While) and silent:
-                continue
-            stmt = with_remaining(stmt, new)
-        out.append(stmt)
-    return block if traversal.same(out, block) else tuple(out)
+            value = stmt.value
+            return is_pure(value) and (isinstance(value, (Var, Const)) or keep.isdisjoint(stmt.targets))
+        if isinstance(stmt, Store):
+            return stmt.array not in keep and aliases.is_local(stmt.array)
+        if isinstance(stmt, (If, For)):
+            return not keep or primal_origin(stmt) is None or not _may_raise(stmt)
+        return False
 
-
-def with_remaining(stmt: Stmt, blocks: tuple[Block, ...]) -> Stmt:
-    """A compound statement with what remains of its blocks; the test of an empty branch is negated."""
-    if isinstance(stmt, If) and not acts(blocks[0]) and acts(blocks[1]):
-        return replace(stmt, test=builders.not_(stmt.test), body=blocks[1], orelse=())
-    return traversal.with_blocks(stmt, blocks)
-
-
-def acts(block: Block) -> bool:
-    """Whether a block has more than comments."""
-    return any(type(stmt) is not Comment for stmt in block)
-
-
-def drop_unread(block: Block, optional: set[Var], live_out: Set[Var] = _NONE) -> Block:
-    """Drop assignments of optional variables that nothing reads, neither in the block nor behind it."""
-    while gone := optional.difference(live_out, *map(traversal.reads, block)):
-        shorter = _without(block, gone)
-        if shorter is block:
-            break
-        block = shorter
-    return block
-
-
-def _without(block: Block, gone: set[Var]) -> Block:
-    out: list[Stmt] = []
-    for stmt in block:
-        if isinstance(stmt, Assign) and gone.issuperset(stmt.targets):
-            continue
-        inner = stmt.blocks
-        if inner and not gone.isdisjoint(traversal.assigns(stmt)):
-            stmt = traversal.with_blocks(stmt, tuple(_without(part, gone) for part in inner))
-        out.append(stmt)
-    return block if traversal.same(out, block) else tuple(out)
+    return remove_dead(block, live_out, may_go, aliases.root)
 
 
 def _may_raise(stmt: Stmt) -> bool:

@@ -180,13 +180,13 @@ READABLE = (
         "a store through another name is taken for dead",
         dead_code,
         "eliminate_dead_code",
-        ("live_roots = {aliases.root(var) for", "live_roots = {var for"),
+        ("remove_dead(block, live_out, may_go, aliases.root)", "remove_dead(block, live_out, may_go)"),
     ),
     edit(
         "a statement that may raise is taken for dead",
         dead_code,
-        "_keep_live",
-        ("idle = isinstance(value, (Var, Const)) or", "idle = True or"),
+        "eliminate_dead_code",
+        ("and (isinstance(value, (Var, Const)) or", "and (True or"),
     ),
     edit(
         "a formula gives the value", cleanup, "resolve_primal_as", ("return node.args[0] if", "return node.args[1] if")

@@ -355,7 +355,7 @@ NEIGHBOURS = likely(
         "a gathered loop keeps nothing for the rest of the program",
         shifted_gather,
         "_gathered",
-        ("left = drop_unread(rest, scalars, lasting)", "left = drop_unread(rest, scalars, set())"),
+        ("left = remove_dead(rest, lasting, ", "left = remove_dead(rest, (), "),
     ),
 )
 

@@ -146,8 +146,8 @@ DEAD = likely(
     edit(
         "a loop that may raise is dropped",
         dead_code,
-        "_keep_live",
-        ("silent = not keep or primal_origin(stmt) is None or not _may_raise(stmt)", "silent = True"),
+        "eliminate_dead_code",
+        ("return not keep or primal_origin(stmt) is None or not _may_raise(stmt)", "return True"),
     ),
     edit(
         "an array of the caller is taken for one of the sweep",
