@@ -115,10 +115,6 @@ def _exponential(x: Range) -> Range:
     return Range(low, high, max(x.worst if x.worst == NAN else FINITE, FINITE if high < math.inf else INFINITE))
 
 
-def _catenary(x: Range) -> Range:
-    return Range(1.0, math.inf, _exponential(_magnitude(x)).worst)
-
-
 def _root(x: Range) -> Range:
     high = math.sqrt(max(x.high, 0.0))
     return Range(math.sqrt(max(x.low, 0.0)), high, x.worst if x.low >= 0.0 else NAN)

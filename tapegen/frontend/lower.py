@@ -212,7 +212,7 @@ class _Run:
             tuple((param.argument, param.path) for param in params if param.var in cx.symbols.not_negative),
             tuple(cx.assumptions.sources),
             user_names,
-            self._modules(parsed),
+            self._modules(),
             parsed.text_hash[:12],
             cx.assumptions.floats,
             mutations,
@@ -280,7 +280,7 @@ class _Run:
                 names.update(node_frame.locals)
         return frozenset(names)
 
-    def _modules(self, parsed: Parsed) -> dict[str, str]:
+    def _modules(self) -> dict[str, str]:
         modules = dict(self.cx.assumptions.modules)
         for func in self.cx.assumptions.sources:
             for name in func.__code__.co_names:

@@ -167,7 +167,7 @@ class _Checker:
         for name, places in self.assigns.items():
             if name in params:
                 self.fail(3, f"the parameter {name} is assigned")
-            if len(places) > 1 and not (self.is_carried(name, places) or self.is_joined(name, places)):
+            if len(places) > 1 and not (self.is_carried(name, places) or self.is_joined(places)):
                 self.fail(3, f"the assignments of {name} are neither those of a loop nor those of an If")
 
     def is_carried(self, name: str, places: list[_Where]) -> bool:
@@ -193,7 +193,7 @@ class _Checker:
     def once_a_path(self, name: str, block: Block) -> bool:
         return _most_assigned(name, block) <= 1
 
-    def is_joined(self, name: str, places: list[_Where]) -> bool:
+    def is_joined(self, places: list[_Where]) -> bool:
         """Whether a phi is assigned once at the end of each branch of one If that falls through."""
         if len(places) != 2:
             return False

@@ -436,7 +436,7 @@ class GradientTape(Following):
         if recorded:
             bars = {number: bar if isinstance(bar, Tensor) else fresh(bar) for number, bar in bars.items()}
         with np.errstate(all="ignore"):
-            sweep(records, self.tracked, bars, {source._id for source in sources}, recorded)
+            sweep(records, bars, {source._id for source in sources}, recorded)
         return [self._told(bars.get(source._id)) if source._value.dtype.kind in "fc" else None for source in sources]
 
     def _told(self, bar: Any) -> Any:
@@ -444,7 +444,7 @@ class GradientTape(Following):
         return np.conj(bar) if self._conjugates and bar is not None and bar.dtype.kind == "c" else bar
 
 
-def sweep(records: list[Record], tracked: set[int], bars: dict[int, Any], wanted: set[int], recorded: bool) -> None:
+def sweep(records: list[Record], bars: dict[int, Any], wanted: set[int], recorded: bool) -> None:
     """Visit records backwards; `bars` holds the cotangents of the targets, and in the end those of the sources."""
 
     def contribute(number: int, term: Any) -> None:

@@ -258,9 +258,9 @@ class Integers:
             if not isinstance(arg.type, Scalar) or (value := self.value(arg, site)) is None:
                 return None
             values.append(value)
-        return self._arithmetic(func, values, site)
+        return self._arithmetic(func, values)
 
-    def _arithmetic(self, func: Callable[..., object], values: list[Linear], site: Site) -> Linear | None:
+    def _arithmetic(self, func: Callable[..., object], values: list[Linear]) -> Linear | None:
         if is_one_of(func, _MINIMA | _MAXIMA) and len(values) > 1:
             return self.extreme(values, -1 if is_one_of(func, _MINIMA) else 1)
         match values:

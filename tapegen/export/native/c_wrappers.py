@@ -212,7 +212,7 @@ def _body(entry: Entry, struct: str) -> Iterator[str]:
         yield from (f"tg_release(copies[{n}].owner);" for n in range(len(_lists(entry))))
     yield "int status = tg_noticed();"
     for k, result in enumerate(entry.returned):
-        yield from _checked_result(entry, k, result)
+        yield from _checked_result(k, result)
     for shared in _shared(entry, early=False):
         yield f"if (status == {_status('OK')} && {shared})"
         yield f"    status = {_status('ALIAS')};"
@@ -425,7 +425,7 @@ def _described(expr: str, type_: Array) -> str:
     return f"{expr}.data, {expr}.item_size, {type_.rank}, {axes}"
 
 
-def _checked_result(entry: Entry, k: int, result: Result) -> Iterator[str]:
+def _checked_result(k: int, result: Result) -> Iterator[str]:
     """Check that a result array fits."""
     type_ = result.type
     if not isinstance(type_, Array) or not type_.rank or result.like is not None:

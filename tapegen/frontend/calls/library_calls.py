@@ -120,7 +120,7 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     own = rule is not None and rule.body is not None and "initial" in signature_of(rule.body).parameters
     initial = None if own else kwargs.pop("initial", None)
     if where is not None and isinstance(func, np.ufunc):
-        return _partly(cx, func, args, kwargs, where, hint)
+        return _partly(cx, func, args, kwargs, where)
     if where is not None or initial is not None:
         return _some(cx, func, args, kwargs, where, initial, hint)
     casting: Any = "same_kind"
@@ -438,7 +438,7 @@ _TOLD = frozenset({np.trace, np.linalg.trace, np.concatenate, np.stack, np.vstac
 """Functions that convert their arguments to a given dtype."""
 
 
-def _partly(cx: Context, func: np.ufunc, args: list[Any], kwargs: dict[str, Any], where: Any, hint: str | None) -> Any:
+def _partly(cx: Context, func: np.ufunc, args: list[Any], kwargs: dict[str, Any], where: Any) -> Any:
     """`np.sqrt(x, where=..., out=y)`: elsewhere the array keeps its elements."""
     out = kwargs.pop("out", None)
     if not isinstance(out, Leaf) or not isinstance(out.type, Array):

@@ -135,7 +135,7 @@ def _asked(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         return None
     if answers[0] == answers[1]:
         return StaticValue(answers[0])
-    test = value.test if answers[0] else not_(cx, value.test)
+    test = value.test if answers[0] else not_(value.test)
     assert not isinstance(test, bool)
     return Leaf(test)
 

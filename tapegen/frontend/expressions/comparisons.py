@@ -195,7 +195,7 @@ def _in_order(cx: Context, func: Any, a: Sequence[Any], b: Sequence[Any]) -> Any
 
 
 def _not(cx: Context, value: Any) -> Any:
-    test = not_(cx, truth_of(cx, value))
+    test = not_(truth_of(cx, value))
     return StaticValue(test) if isinstance(test, bool) else Leaf(test)
 
 
@@ -218,7 +218,7 @@ def _identity(cx: Context, left: Any, right: Any, wanted: bool) -> Any:
     answers = [_is(cx, part, right) == wanted for part in (left.first, left.second)]
     if answers[0] == answers[1]:
         return StaticValue(answers[0])
-    test = left.test if answers[0] else not_(cx, left.test)
+    test = left.test if answers[0] else not_(left.test)
     assert not isinstance(test, bool)
     return Leaf(test)
 
@@ -362,7 +362,7 @@ def _test(cx: Context, node: gast.AST) -> bool | Expr:
     with cx.at(node):
         match node:
             case gast.UnaryOp() if isinstance(node.op, gast.Not):
-                return not_(cx, _test(cx, node.operand))
+                return not_(_test(cx, node.operand))
             case gast.BoolOp():
                 func = intrinsics.and_ if isinstance(node.op, gast.And) else intrinsics.or_
                 with refined(cx):

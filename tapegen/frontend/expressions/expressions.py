@@ -181,7 +181,7 @@ def _raise_unbound(cx: Context, frame: Frame, name: str, bound: Expr | None) -> 
         error = NameError
     if bound is None:
         cx.raise_(error, message)
-    test = not_(cx, bound)
+    test = not_(bound)
     assert not isinstance(test, bool)
     cx.raise_if(test, error, message)
 
@@ -216,7 +216,7 @@ def put_name(cx: Context, name: str, value: Any) -> None:
     elif name in frame.locals:
         cx.state.vars[(frame, name)] = value
     else:
-        set_variable(cx, outer_variable(cx, frame, name), value)
+        set_variable(cx, outer_variable(frame, name), value)
 
 
 def enter(cx: Context, frame: Frame) -> None:

@@ -308,7 +308,7 @@ def on_objects(cx: Context, func: Any, left: Any, right: Any) -> Any:
 def _unary(cx: Context, node: gast.UnaryOp, hint: str | None) -> Any:
     if isinstance(node.op, gast.Not):
         value = evaluate(cx, node.operand)
-        test = not_(cx, truth_of(cx, value))
+        test = not_(truth_of(cx, value))
         return StaticValue(test) if isinstance(test, bool) else Leaf(test)
     value = definite(cx, evaluate(cx, node.operand))
     func = _UNARY[type(node.op)]

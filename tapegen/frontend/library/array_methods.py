@@ -55,14 +55,14 @@ for _name, _func in THROUGH_FUNCTIONS.items():
     _through_function(_name, _func)
 
 
-def _flat_args(args: Sequence[Any], cx: Context) -> Any:
+def _flat_args(args: Sequence[Any]) -> Any:
     """`x.reshape(2, 3)` and `x.reshape((2, 3))`."""
     return args[0] if len(args) == 1 else tuple_of(args)
 
 
 @method("array", "reshape", takes=PASSED_ON)
 def _reshape(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-    return call_library(cx, np.reshape, [args[0], _flat_args(args[1:], cx)], kwargs, hint)
+    return call_library(cx, np.reshape, [args[0], _flat_args(args[1:])], kwargs, hint)
 
 
 def transposed(cx: Context, array: Any, hint: str | None = None) -> Any:
@@ -75,7 +75,7 @@ def _transpose(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str |
     owner, *axes = args
     if not axes:
         return transposed(cx, owner, hint)
-    return call_library(cx, np.transpose, [owner, _flat_args(axes, cx)], kwargs, hint)
+    return call_library(cx, np.transpose, [owner, _flat_args(axes)], kwargs, hint)
 
 
 @method("array", "astype", takes="dtype, *, copy=True")

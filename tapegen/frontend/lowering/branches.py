@@ -58,7 +58,7 @@ def branches(
 
 
 def _negated(cx: Context, test: Expr) -> Expr:
-    result = not_(cx, test)
+    result = not_(test)
     assert not isinstance(result, bool)
     return result
 
@@ -116,7 +116,7 @@ def _joined(
             merged.vars[key] = template
             todo.append((template, pairs))
     for number in dict.fromkeys(number for state in states for number in state.cells):
-        todo.extend(_joined_cell(cx, merge, number, states))
+        todo.extend(_joined_cell(merge, number, states))
     for k, (builder, state) in enumerate(sides):
         ends: dict[Var, Expr] = {}
         for template, pairs in todo:
@@ -148,9 +148,7 @@ def _seen(key: Key, value: Any, state: State) -> Any:
     return value
 
 
-def _joined_cell(
-    cx: Context, merge: Merge, number: int, states: list[State]
-) -> list[tuple[Any, list[tuple[Any, State]]]]:
+def _joined_cell(merge: Merge, number: int, states: list[State]) -> list[tuple[Any, list[tuple[Any, State]]]]:
     """Join the contents of a container that both branches have."""
     cells = [state.cells[number] for state in states if number in state.cells]
     if len(cells) < len(states):

@@ -149,7 +149,7 @@ def dispatch(cx: Context, rest: Sequence[gast.stmt], region: Region) -> None:
                 _clear(cx.state)
                 run(cx, rest, region)
 
-            test = not_(cx, or_all(exprs))
+            test = not_(or_all(exprs))
             branches(cx, test, others, lambda: None, region.live)
         return
     (flag, _), (test, *_) = flags[0], exprs

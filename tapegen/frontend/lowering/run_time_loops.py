@@ -365,7 +365,7 @@ class RunTimeLoop:
         """The else clause: it runs unless the loop was exited by break."""
         if self.left is False:
             return self.stmt.orelse
-        return [guarded(self.cx, self.stmt, not_(self.cx, self.left), self.stmt.orelse)]
+        return [guarded(self.cx, self.stmt, not_(self.left), self.stmt.orelse)]
 
 
 def _get(state: State, key: Key | int) -> Any:

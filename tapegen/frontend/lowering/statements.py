@@ -411,7 +411,7 @@ def _assert(cx: Context, stmt: gast.Assert) -> None:
         return
     if test is False:
         cx.raise_(AssertionError, *_message(cx, [stmt.msg] if stmt.msg is not None else []))
-    failed = not_(cx, test)
+    failed = not_(test)
     assert not isinstance(failed, bool)
     if cx.whole:
         raise NeedsStatements

@@ -111,6 +111,6 @@ class UnrolledLoop:
             self._step()
             self._from(iteration)
 
-        test = not_(cx, or_all([expr_of(cx, flag) for flag in flags]))
+        test = not_(or_all([expr_of(cx, flag) for flag in flags]))
         assert not isinstance(test, bool)
         branches(cx, test, others, lambda: None, self.loop.head | self.loop.after)

@@ -139,6 +139,6 @@ def _check_finite(cx: Context, var: Var, kind: type[BaseException]) -> None:
     finite = emit_call(cx, np.isfinite, (Leaf(var),))
     if isinstance(var.type, Array):
         finite = emit_call(cx, np.all, (finite,))
-    test = not_(cx, truth(cx, finite))
+    test = not_(truth(cx, finite))
     if not isinstance(test, bool):
         cx.raise_if(test, kind, NOT_FINITE)

@@ -79,7 +79,7 @@ def set_variable(cx: Context, variable: Variable, value: Any) -> None:
     cx.set_cell(cx.caller.variables[variable.path], Struct("object", (variable.name,), (value,), Box))
 
 
-def outer_variable(cx: Context, frame: Frame, name: str) -> Variable:
+def outer_variable(frame: Frame, name: str) -> Variable:
     """The outer variable that a name declared `global` or `nonlocal` refers to."""
     cell, func = frame.parsed.cell(name), frame.parsed.func
     if cell is not None:

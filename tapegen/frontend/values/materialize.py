@@ -98,7 +98,7 @@ def definite(cx: Context, value: Any) -> Any:
             "this is one of two kinds of value, depending on the path taken.",
             "Give it one type on all paths.",
         )
-    test = value.test if none[0] else not_(cx, value.test)
+    test = value.test if none[0] else not_(value.test)
     assert not isinstance(test, bool)
     cx.raise_if(test, TypeError, "unsupported operand type(s): 'NoneType'")
     return value.second if none[0] else value.first
@@ -278,7 +278,7 @@ def _likely(cx: Context, value: Choice) -> Any:
     if isinstance(type_of(first), Scalar) and isinstance(type_of(second), Array):
         likely, test = second, value.test
     elif isinstance(type_of(second), Scalar) and isinstance(type_of(first), Array):
-        likely, test = first, not_(cx, value.test)
+        likely, test = first, not_(value.test)
     else:
         return definite(cx, value)
     assert not isinstance(test, bool)
@@ -391,7 +391,7 @@ def _either(cx: Context, test: Expr, first: bool | Expr, second: bool | Expr) ->
         return test if second is False else True if second is True else Call(intrinsics.or_, (test, second), (), BOOL)
     if second is False:
         return False if first is False else Call(intrinsics.and_, (test, first), (), BOOL)
-    other = not_(cx, test)
+    other = not_(test)
     assert not isinstance(other, bool)
     if first is False:
         return other if second is True else Call(intrinsics.and_, (other, second), (), BOOL)
@@ -414,12 +414,12 @@ def array_truth(cx: Context, value: Leaf) -> Expr:
 
 
 @overload
-def not_(cx: Context, test: bool) -> bool: ...
+def not_(test: bool) -> bool: ...
 @overload
-def not_(cx: Context, test: Expr) -> Expr: ...
+def not_(test: Expr) -> Expr: ...
 @overload
-def not_(cx: Context, test: bool | Expr) -> bool | Expr: ...
-def not_(cx: Context, test: bool | Expr) -> bool | Expr:
+def not_(test: bool | Expr) -> bool | Expr: ...
+def not_(test: bool | Expr) -> bool | Expr:
     """`not test`, with comparisons negated."""
     if isinstance(test, bool):
         return not test

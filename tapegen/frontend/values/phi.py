@@ -213,7 +213,7 @@ class Merge:
         if any(isinstance(content, RunList) for content in contents) or _lengths_differ(contents):
             made: Any = self._run_list(base, contents, sides)
         elif all(isinstance(content, Struct) for content in contents):
-            made = self._struct(base, first, [(c, s) for c, (_, s) in zip(contents, sides, strict=True)])
+            made = self._struct(base, [(c, s) for c, (_, s) in zip(contents, sides, strict=True)])
         else:
             raise Clash(
                 f"{_called(base)} is not the same kind of value on all paths.", "Give it the same type on all paths."
@@ -353,7 +353,7 @@ class Merge:
                 exprs = tuple(converted(number_exprs(self.cx, row)[k], column.type.item) for row in rows)
                 put(column, Call(intrinsics.new_list, exprs, (), column.type))
 
-    def _struct(self, base: str, first: Any, sides: list[Side]) -> Any:
+    def _struct(self, base: str, sides: list[Side]) -> Any:
         struct = sides[0][0]
         for other, _ in sides:
             if (other.kind, other.cls) != (struct.kind, struct.cls):

@@ -92,7 +92,7 @@ def _infer(func: Callable[..., Any], args: tuple[ArgType, ...], kwargs: dict[str
         except Exception as error:
             first = first or error
             continue
-        return _refine(func, args, kwargs, trial, value, type_)
+        return _refine(func, args, kwargs, trial, type_)
     for trial in _TRIALS[:4]:  # a diagonal and an off-diagonal
         try:
             sizes = [(trial[0], trial[1], trial[2] - k) for k in range(len(args))]
@@ -163,7 +163,7 @@ def _run(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple[float, int
         )
 
 
-def _refine(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple, value: Any, type_: Type) -> Type:
+def _refine(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple, type_: Type) -> Type:
     """Drop properties that hold for one prototype only: axes of size 1 and layouts."""
     if isinstance(type_, Array):
         others: list[Any] = []

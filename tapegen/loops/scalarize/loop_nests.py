@@ -31,7 +31,7 @@ def new_array(w: LoopBuilder, type_: Array, extents: Extents, func: object = np.
     """A new array of given extents."""
     turned = type_.layout == "F" and type_.rank > 1
     sizes = [w.clamped(extent) for extent in (reversed(extents) if turned else extents)]
-    shape: Expr = _shape_of_one(w, extents) if not turned else None  # type: ignore[assignment]
+    shape: Expr = _shape_of_one(extents) if not turned else None  # type: ignore[assignment]
     if shape is None:
         shape = sizes[0] if len(sizes) == 1 else Tuple(tuple(sizes))
     args = (shape,) if type_.dtype == "float64" else (shape, Const(getattr(np, scalar_ops.numpy_name(type_.dtype))))
@@ -39,7 +39,7 @@ def new_array(w: LoopBuilder, type_: Array, extents: Extents, func: object = np.
     return Call(intrinsics.transpose_view, (array,), (), type_) if turned else array
 
 
-def _shape_of_one(w: LoopBuilder, extents: Extents) -> Expr | None:
+def _shape_of_one(extents: Extents) -> Expr | None:
     """`x.shape` if the extents are those of an array `x`."""
     match extents[0].size if len(extents) > 1 else None:
         case Call(intrinsics.dim, (Var() as array, _)) if isinstance(array.type, Array) and array.type.rank == len(

@@ -376,7 +376,7 @@ def _pad(w: LoopBuilder, call: Call) -> ElementRule:
     if mode is not None and mode != Const("constant"):
         raise w.unsupported("np.pad with another mode than 'constant'")
     value = scalar_ops.convert(w.bind(scalar(w, values)) if values is not None else Const(0), x.dtype)
-    pairs = [tuple(w.bind(scalar(w, width)) for width in pair) for pair in _pad_widths(w, widths, x.rank)]
+    pairs = [tuple(w.bind(scalar(w, width)) for width in pair) for pair in _pad_widths(widths, x.rank)]
     extents = tuple(
         w.extent(plus(plus(w.clamped(extent), before), after))
         for extent, (before, after) in zip(x.extents, pairs, strict=True)
@@ -400,7 +400,7 @@ def _pad(w: LoopBuilder, call: Call) -> ElementRule:
     return ElementRule(extents, x.dtype, at)
 
 
-def _pad_widths(w: LoopBuilder, widths: Expr, rank: int) -> list[tuple[Expr, Expr]]:
+def _pad_widths(widths: Expr, rank: int) -> list[tuple[Expr, Expr]]:
     """`n`, `(n,)`, `(before, after)` or one pair for each axis."""
     if isinstance(widths, Const) and isinstance(widths.value, tuple):
         widths = _as_tuple(widths.value)

@@ -133,7 +133,7 @@ def reduce_all(w: LoopBuilder, how: Reduction, x: ElementRule, dtype: str, targe
     w.forget([total])
     w.emit(Assign((total,), how.start(wide), w.origin))
     nest(w, x.extents, index, body, memory_order(w, body, [i for i in index if isinstance(i, Var)]))
-    return _finished(w, how, total, product(tuple(w.clamped(extent) for extent in x.extents)), dtype)
+    return _finished(how, total, product(tuple(w.clamped(extent) for extent in x.extents)), dtype)
 
 
 def reduce_axes(
@@ -168,7 +168,7 @@ def reduce_axes(
         with w.block() as trip:
             w.emit(Assign((total,), how.start(wide), w.origin))
             nest(w, x.extents, index, inner, reduced)
-            w.emit(Store(target, kept, _finished(w, how, total, count, dtype), False, w.origin))
+            w.emit(Store(target, kept, _finished(how, total, count, dtype), False, w.origin))
         nest(w, x.extents, index, trip, outer)
         return
     allocate_constant(w, target, extents, how.start(dtype))
@@ -190,7 +190,7 @@ def reduce_axes(
     nest(w, x.extents, index, inner, order[:depth])
     if how.mean:
         with w.block() as last:
-            w.emit(Store(target, kept, _finished(w, how, place, count, dtype), False, w.origin))
+            w.emit(Store(target, kept, _finished(how, place, count, dtype), False, w.origin))
         nest(w, x.extents, index, last, outer)
 
 
@@ -235,7 +235,7 @@ def _element_dtype(how: Reduction, wide: str, dtype: str) -> str:
     return wide
 
 
-def _finished(w: LoopBuilder, how: Reduction, total: Expr, count: Expr, dtype: str) -> Expr:
+def _finished(how: Reduction, total: Expr, count: Expr, dtype: str) -> Expr:
     if how.mean:
         total = Call(operator.truediv, (total, count), (), Scalar(scalar_ops.dtype_of(total), False))
     return scalar_ops.convert(total, dtype)
@@ -279,11 +279,11 @@ def _operands(w: LoopBuilder, call: Call) -> tuple[Reduction, ElementRule, tuple
     if where is not None:
         if how.mean:
             raise w.unsupported("np.mean with where=")
-        x = _masked(w, x, fit(w, lazy(w, where), x.extents), how)
+        x = _masked(x, fit(w, lazy(w, where), x.extents), how)
     return how, x, axes_of(w, axis, x.rank), bool(static(w, keepdims, "keepdims"))
 
 
-def _masked(w: LoopBuilder, x: ElementRule, where: ElementRule, how: Reduction) -> ElementRule:
+def _masked(x: ElementRule, where: ElementRule, how: Reduction) -> ElementRule:
     neutral = how.start(x.dtype)
     type_ = Scalar(x.dtype, False)
     return ElementRule(

@@ -254,9 +254,6 @@ def _tangents(value: Any, number: Any, dots: dict[tuple[int, ...], Any], path: t
     return np.zeros(np.shape(value), getattr(value, "dtype", None)) if np.shape(value) or number else 0.0
 
 
-_REAL = np.dtype(float)
-
-
 class WideRecord(Record):
     """A call with several results, with tensors in sequences, with a pullback of its own, or without a rule."""
 

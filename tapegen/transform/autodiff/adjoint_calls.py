@@ -76,7 +76,7 @@ class CallAdjoints:
     def call(self, stmt: Assign, targets: tuple[Var, ...], call: Call, totals: tuple[Expr | None, ...]) -> None:
         """Reverse `targets = call`, the cotangents of the targets being `totals`."""
         if call.func is intrinsics.primal_as:
-            self._add(stmt, targets[0], call.args[1], self._single(targets, totals))
+            self._add(targets[0], call.args[1], self._single(totals))
             return
         if call.func is intrinsics.item:
             self._item(stmt, targets[0], call, totals)
@@ -90,11 +90,11 @@ class CallAdjoints:
         if rule.kind in ("inactive", "expands"):  # the formula next to the call carries the derivative
             return
         if rule.kind == "partials":
-            self._partials(stmt, targets[0], call, rule, self._single(targets, totals))
+            self._partials(stmt, targets[0], call, rule, self._single(totals))
         else:
             self._transposed(stmt, targets, call, rule, totals)
 
-    def _single(self, targets: tuple[Var, ...], totals: tuple[Expr | None, ...]) -> Expr:
+    def _single(self, totals: tuple[Expr | None, ...]) -> Expr:
         assert totals[0] is not None
         return totals[0]
 
@@ -323,7 +323,7 @@ class CallAdjoints:
     def _is_active(self, arg: Expr) -> bool:
         return isinstance(arg, Var) and arg in self.cotangents.active
 
-    def _add(self, stmt: Assign, target: Var, value: Expr, total: Expr) -> None:
+    def _add(self, target: Var, value: Expr, total: Expr) -> None:
         if self._is_active(value):
             assert isinstance(value, Var)
             self.cotangents.contribute(value, self.unbroadcast(total, value, target))
@@ -389,7 +389,7 @@ class CallAdjoints:
                 stmt.origin,
             )
         if len(index) > 1 or positions[0].rank > 1:
-            return self._last_written_of_several(stmt, bar, index, part)
+            return self._last_written_of_several(bar, index, part)
         (position,) = index
         assert isinstance(position, Var)
         names = self.names
@@ -411,7 +411,7 @@ class CallAdjoints:
             last = column
         return Call(np.where, (last, part, Const(0.0)), (), part.type)
 
-    def _last_written_of_several(self, stmt: Store, bar: Var, index: tuple[Index, ...], part: Expr) -> Expr:
+    def _last_written_of_several(self, bar: Var, index: tuple[Index, ...], part: Expr) -> Expr:
         """Like `last_written`, for an index of several items: the selected elements are numbered in order."""
         names = self.names
         assert isinstance(part.type, Array) and isinstance(bar.type, Array)

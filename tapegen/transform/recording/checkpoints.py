@@ -129,7 +129,7 @@ class _StateFinder:
             elif writes:
                 memory.setdefault(self._base(var, assigned, views))
         state.views = sorted(views.values(), key=self._order().__getitem__)
-        self._refuse_aliases(memory, assigned)
+        self._refuse_aliases(memory)
         state.values += [var for var in memory if var not in assigned]
         state.copied = set(memory)
         self._refuse_layouts(state, plain)
@@ -193,7 +193,7 @@ class _StateFinder:
         first = min(order[stmt] for stmt in (self.loop, *around) if stmt is not None)
         return tuple(stmt for stmt, k in order.items() if k >= first and stmt not in self.inside)
 
-    def _refuse_aliases(self, memory: Mapping[Var, None], assigned: Set[Var]) -> None:
+    def _refuse_aliases(self, memory: Mapping[Var, None]) -> None:
         """Each array that the loop writes must have one name at the start of an iteration."""
         outer = {
             root

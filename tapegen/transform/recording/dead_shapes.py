@@ -60,7 +60,7 @@ class DeadArrayShapes:
         for var, scope in self.reads:
             owner = self.scopes.owner_seen_from(var, scope)
             key = (var, owner)
-            if key in self.shapes or self.planner.again.is_live(var, owner):
+            if key in self.shapes or self.planner.again.is_live(owner):
                 continue
             if isinstance(var.type, ListOf):
                 if key in self.planner.decided and var in self.sweeps.captures:

@@ -182,7 +182,7 @@ class RecordingPlanner:
         """Decide how a value becomes available to the backward sweep, and what that needs."""
         if (var, owner) in self.decided:
             return
-        if self.again.is_live(var, owner):
+        if self.again.is_live(owner):
             stmt = self.again.definition(var, owner) if self._is_passing(var) else None
             if stmt is not None and cost_model.work(stmt.value) <= 1:
                 self._decide(var, owner, "recompute", "shorter to recompute")

@@ -52,16 +52,16 @@ class Again:
 
     def is_free(self, var: Var, owner: Scope) -> bool:
         """Whether a value needs neither a tape nor work."""
-        if self.is_live(var, owner) or (isinstance(owner.header, For) and var == owner.header.target):
+        if self.is_live(owner) or (isinstance(owner.header, For) and var == owner.header.target):
             return True
         counter = self.from_trip(var, owner)
         return counter is not None and all(
-            self.is_live(operand, seen) or self.from_trip(operand, seen) == operand
+            self.is_live(seen) or self.from_trip(operand, seen) == operand
             for operand, seen in self.operands(Assign((var,), counter), owner)
             if operand != var
         )
 
-    def is_live(self, var: Var, owner: Scope) -> bool:
+    def is_live(self, owner: Scope) -> bool:
         """Whether the variable still holds the value."""
         return not owner.in_loop
 
@@ -90,7 +90,7 @@ class Again:
         if (size := self._size(stmt)) is not None:
             return size
         for array in traversal.reads_by_kind(stmt.value)[1]:
-            if not self.is_live(array, self.scopes.owner_seen_from(array, self.scopes.at[stmt])):
+            if not self.is_live(self.scopes.owner_seen_from(array, self.scopes.at[stmt])):
                 return None  # the shape of an array that is dead
         if isinstance(var.type, Array) and viewed(stmt.value) is None and self.effects.is_written(var):
             return None  # later stores into it are not part of its definition
@@ -135,7 +135,7 @@ class Again:
             case _:
                 return None
         constant, terms = self.facts.shapes.of(array)[axis]
-        if constant or len(terms) != 1 or self.is_live(array, self.scopes.owner_seen_from(array, self.scopes.at[stmt])):
+        if constant or len(terms) != 1 or self.is_live(self.scopes.owner_seen_from(array, self.scopes.at[stmt])):
             return None
         ((kind, name, axis), coefficient) = terms[0]
         whole = next((var for var in self.scopes.owner if var.name == name), None)
@@ -186,8 +186,7 @@ class Again:
                 return False  # the name has another value after the loop that changes it
         # a list is shorter by then
         return all(
-            isinstance(array.type, Array) and self.is_live(array, self.scopes.owner_seen_from(array, scope))
-            for array in sized
+            isinstance(array.type, Array) and self.is_live(self.scopes.owner_seen_from(array, scope)) for array in sized
         )
 
     def _snapshot(self, stmt: Assign, load: Load) -> Var | None:

@@ -151,12 +151,12 @@ class Sizes:
                 continue
             growing = [not tape.exact or tape.index is None for tape in own]
             total = None if any(growing) else added([self.of_tape(tape) for tape in own])
-            each = added([self._each(tape, stmt, depth) for tape in own])
+            each = added([self._each(tape, stmt) for tape in own])
             inside = self._loops(stmt.body, own, reversed_, order, depth + 1)
             found.append(LoopTapes(order.index(stmt), stmt, total, each, self.count(own, stmt), inside))
         return tuple(found)
 
-    def _each(self, tape: Tape, loop: Stmt, depth: int) -> str | None:
+    def _each(self, tape: Tape, loop: Stmt) -> str | None:
         """The bytes that one iteration of a loop records on a tape."""
         loops = [around.header for around in tape.scope.chain if around.is_loop][::-1]
         if tape.counter is not None:
