@@ -32,7 +32,7 @@ from tapegen.pipeline.fault_boundary import Boundary
 from tapegen.pipeline.nested import PIPELINE, goes_forward, mode_of_complex
 from tapegen.pipeline.options import Options, Wrt, as_wrt
 from tapegen.runtime.bound_call import BoundCall
-from tapegen.runtime.random_state import put_back, states_of
+from tapegen.runtime.random_state import restore_states, states_of
 from tapegen.runtime.tracebacks import hides_frames
 
 __all__ = ["hessian", "hvp", "jacobian", "linearize"]
@@ -157,7 +157,7 @@ class Jacobian:
             states = states_of(leaves)
             put_back_stored = call.entry()
             value = self.owner(*copy.deepcopy(args), **copy.deepcopy(kwargs))
-            put_back(states)
+            restore_states(states)
             put_back_stored()
             objective = value[0] if self.options.has_aux else value
             outputs = sum(int(np.size(leaf)) for leaf in flatten(objective) if np.asarray(leaf).dtype.kind in "fc")

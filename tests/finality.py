@@ -92,7 +92,7 @@ def check(program: Function, traces: list[Trace]) -> tuple[int, int]:
         compare(finality.contents_final(store, store.array, store.index, after=True), kept, ("kept", store))
     for stmt, _ in statements(program.body):
         if isinstance(stmt, Assign) and isinstance(stmt.value, Load) and isinstance(stmt.value.type, Scalar):
-            kept_load = finality.kept_in(stmt.targets[0])
+            kept_load = finality.unmodified_element(stmt.targets[0])
             if kept_load is not None:
                 assert all(truly_kept_in(trace, stmt, kept_load) for trace in traces), ("kept in", stmt, kept_load)
     return proved, true

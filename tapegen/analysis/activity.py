@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tapegen.analysis.memory_access import components, is_place_type, moves, on_places, puts
+from tapegen.analysis.memory_access import components, is_place_type, list_stores, moves, on_places
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Assign, Block, Call, Const, Effect, Expr, Function, Load, Slice, Store, Tuple, Var
 from tapegen.ir.types import Array, is_complex, is_floating
@@ -74,7 +74,7 @@ def _shared(function: Function) -> Iterator[tuple[Var, Var]]:
             for target, move in moves(stmt):
                 if group_of[target] in stored:
                     yield from ((target, source) for source in move.sources if is_floating(source.type))
-        for sequence, item in puts(stmt):
+        for sequence, item in list_stores(stmt):
             if group_of[sequence] in stored and is_floating(item.type):
                 yield sequence, item
 
@@ -122,10 +122,10 @@ def is_inactive(call: Call) -> bool:
     rule = rule_of(call.func)
     if rule is None or rule.kind != "inactive":
         return False
-    return rule.of_complex or not is_floating(call.type) or not meets_complex(call)
+    return rule.of_complex or not is_floating(call.type) or not involves_complex(call)
 
 
-def meets_complex(call: Call) -> bool:
+def involves_complex(call: Call) -> bool:
     """Whether an operand or the result of a call is complex."""
     if is_complex(call.type) or any(is_complex(arg.type) for arg in call.args):
         return True

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tapegen.analysis.liveness import Liveness
-from tapegen.analysis.memory_access import Move, content_reads, is_place, moves, puts, sources, written
+from tapegen.analysis.memory_access import Move, content_reads, is_place, list_stores, moves, sources, written
 from tapegen.errors import AliasError, Span
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import (
@@ -127,8 +127,8 @@ class _Walk:
                         # list operations do not change the arrays in the list
                         if isinstance(name.type, Array) or isinstance(other.type, ListOf):
                             self.found[stmt, name, other] = None
-            for sequence, item in self._puts(stmt):
-                pairs = self._put(sequence, item, pairs)
+            for sequence, item in self._stored_items(stmt):
+                pairs = self._with_item(sequence, item, pairs)
             match stmt:
                 case Assign():
                     pairs = self._assign(stmt, pairs)
@@ -162,8 +162,8 @@ class _Walk:
                 return _join([start, *breaks])
             start = joined
 
-    def _puts(self, stmt: Stmt) -> list[tuple[Var, Var]]:
-        return puts(stmt)
+    def _stored_items(self, stmt: Stmt) -> list[tuple[Var, Var]]:
+        return list_stores(stmt)
 
     def _moves(self, stmt: Assign) -> list[tuple[Var, Move]]:
         if self.of_routines and isinstance(stmt.value, Call) and isinstance(stmt.value.func, Routine):
@@ -171,7 +171,7 @@ class _Walk:
         return moves(stmt)
 
     @staticmethod
-    def _put(sequence: Var, item: Var, pairs: Pairs) -> Pairs:
+    def _with_item(sequence: Var, item: Var, pairs: Pairs) -> Pairs:
         result = dict(pairs)
         lists = [sequence, *(var for pair in pairs if sequence in pair for var in pair)]
         arrays = [item, *(var for pair in pairs if item in pair for var in pair)]
@@ -218,7 +218,7 @@ class _Walk:
 class _Nested(_Walk):
     """The same for statements whose values are expression trees."""
 
-    def _puts(self, stmt: Stmt) -> list[tuple[Var, Var]]:
+    def _stored_items(self, stmt: Stmt) -> list[tuple[Var, Var]]:
         match stmt:
             case Effect(Call(intrinsics.append | intrinsics.set_item, (Var() as sequence, *_, item))):
                 return [(sequence, source) for source in sources(item) if source != sequence]

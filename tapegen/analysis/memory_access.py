@@ -283,7 +283,7 @@ def components(function: Function) -> Mapping[Var, Var]:
         return var
 
     for stmt in on_places(function):
-        related = puts(stmt)
+        related = list_stores(stmt)
         for var in written(stmt):
             root(var)
         if isinstance(stmt, Assign):
@@ -297,7 +297,7 @@ def components(function: Function) -> Mapping[Var, Var]:
     return {var: root(var) for var in above}
 
 
-def puts(stmt: Stmt) -> list[tuple[Var, Var]]:
+def list_stores(stmt: Stmt) -> list[tuple[Var, Var]]:
     """The (list, array) pairs where a statement makes the array an item of the list."""
     kind = type(stmt)
     if kind is not Effect and (kind is not Assign or not isinstance(stmt.targets[0].type, ListOf)):

@@ -63,7 +63,7 @@ Frontier = frozenset[Place]
 PLAIN: Frontier = frozenset()
 
 
-class _Way(Enum):
+class _ZeroTransfer(Enum):
     """How the zeros of a result become those of an operand."""
 
     EACH = auto()  # element by element, by a partial derivative
@@ -93,7 +93,7 @@ class _Use:
     """One statement that reads a value; `result` is the result of a call."""
 
     stmt: Stmt
-    way: _Way
+    way: _ZeroTransfer
     result: Var | None = None
     keeps_growth: bool = False  # sums, products and powers
     is_exponential: bool = False
@@ -139,13 +139,16 @@ def _uses(function: Function, active: frozenset[Var]) -> Mapping[Var, list[_Use]
             case Assign(targets, value):
                 _add(found, _of_value(stmt, targets, value, active))
             case Store(array, _, value) if array in active:
-                _add(found, ((var, _Use(stmt, _Way.SELECTION)) for var in active_operands(value)))
+                _add(found, ((var, _Use(stmt, _ZeroTransfer.SELECTION)) for var in active_operands(value)))
             case Effect(call):
-                _add(found, ((var, _Use(stmt, _Way.SELECTION, is_one_term=False)) for var in active_operands(call)))
+                _add(
+                    found,
+                    ((var, _Use(stmt, _ZeroTransfer.SELECTION, is_one_term=False)) for var in active_operands(call)),
+                )
             case Return(values):
                 # the caller's cotangents may be zero, unless the result is one scalar
                 single = len(values) == 1 and isinstance(values[0].type, Scalar)
-                way = _Way.WHOLE if single else _Way.SELECTION
+                way = _ZeroTransfer.WHOLE if single else _ZeroTransfer.SELECTION
                 returned = [var for value in values for var in active_operands(value)]
                 _add(found, ((var, _Use(stmt, way, is_one_term=False)) for var in returned))
     return found
@@ -161,13 +164,13 @@ def _of_value(stmt: Stmt, targets: tuple[Var, ...], value: Expr, active: frozens
     if not active.intersection(targets):
         return
     if isinstance(value, Var) and len(targets) == 1:
-        yield value, _Use(stmt, _Way.EACH, targets[0], keeps_growth=True)
+        yield value, _Use(stmt, _ZeroTransfer.EACH, targets[0], keeps_growth=True)
     elif isinstance(value, Call) and len(targets) == 1 and isinstance(targets[0].type, (Array, Scalar)):
         for var in active_operands(value):
             yield var, _of_operand(stmt, targets[0], value, var, active)
     else:
         is_one = isinstance(value, Call) and not isinstance(value.func, Routine)
-        yield from ((var, _Use(stmt, _Way.SELECTION, is_one_term=is_one)) for var in active_operands(value))
+        yield from ((var, _Use(stmt, _ZeroTransfer.SELECTION, is_one_term=is_one)) for var in active_operands(value))
 
 
 def _of_operand(stmt: Stmt, target: Var, call: Call, var: Var, active: frozenset[Var]) -> _Use:
@@ -175,25 +178,27 @@ def _of_operand(stmt: Stmt, target: Var, call: Call, var: Var, active: frozenset
     args = call.args
     rule = rule_of(func) if func is not intrinsics.primal_as else None
     if func is intrinsics.primal_as:
-        return _Use(stmt, _Way.EACH, target, keeps_growth=True)
+        return _Use(stmt, _ZeroTransfer.EACH, target, keeps_growth=True)
     if func in CHOOSING or (call.kwargs and "where" in dict(call.kwargs)):
-        return _Use(stmt, _Way.SELECTION)
+        return _Use(stmt, _ZeroTransfer.SELECTION)
     if func in PRODUCTS:
         is_factor = all(arg == var or arg in active or is_nonzero(arg) for arg in args)
-        return _Use(stmt, _Way.EACH if is_factor else _Way.SELECTION, target if is_factor else None, True)
+        return _Use(
+            stmt, _ZeroTransfer.EACH if is_factor else _ZeroTransfer.SELECTION, target if is_factor else None, True
+        )
     if func in MATRIX_PRODUCTS:
         dense = all(arg in active for arg in args)
-        return _Use(stmt, _Way.WHOLE if dense else _Way.SELECTION, target if dense else None, True)
+        return _Use(stmt, _ZeroTransfer.WHOLE if dense else _ZeroTransfer.SELECTION, target if dense else None, True)
     if func in DENSE:
-        return _Use(stmt, _Way.WHOLE, target, keeps_growth=True)
+        return _Use(stmt, _ZeroTransfer.WHOLE, target, keeps_growth=True)
     if rule is None or rule.kind != "partials":
-        return _Use(stmt, _Way.SELECTION)
+        return _Use(stmt, _ZeroTransfer.SELECTION)
     inverse = _exponent(call) if func in POWERS else None
     grows = func in SUMS or (inverse is not None and inverse >= 1.0)
     grows = grows or (func in DIVISIONS and args[1] != var)
     vanishes = func is np.reciprocal or (func in DIVISIONS and args[1] == var) or func in VANISHING
     vanishes = vanishes or (inverse is not None and inverse < 0.0)
-    return _Use(stmt, _Way.EACH, target, grows, func in EXPONENTIALS, vanishes)
+    return _Use(stmt, _ZeroTransfer.EACH, target, grows, func in EXPONENTIALS, vanishes)
 
 
 def _exponent(call: Call) -> float | None:
@@ -275,7 +280,7 @@ class _Search:
             return own
         if at is not seen or not use.is_one_term:
             mine = own
-        if use.way is _Way.SELECTION or (overflow and use.vanishes):
+        if use.way is _ZeroTransfer.SELECTION or (overflow and use.vanishes):
             return mine
         if use.result is None:
             return PLAIN
@@ -289,7 +294,9 @@ class _Search:
         """Whether a frontier of a result can be tested where its operand is reversed, element by element."""
         assert use.result is not None
         for place in handed:
-            if isinstance(place.var.type, Array) and not (use.way is _Way.EACH and self._is_alike(var, use.result)):
+            if isinstance(place.var.type, Array) and not (
+                use.way is _ZeroTransfer.EACH and self._has_equal_shape(var, use.result)
+            ):
                 return False
             if self.scopes.is_merge(place.var):
                 if self.scopes.at[use.stmt] is not seen:
@@ -298,7 +305,7 @@ class _Search:
                 return False
         return True
 
-    def _is_alike(self, var: Var, result: Var) -> bool:
+    def _has_equal_shape(self, var: Var, result: Var) -> bool:
         return isinstance(var.type, Array) and self.shapes.summed_axes(self.shapes.of(result), var) == ()
 
 

@@ -170,11 +170,11 @@ class _Lists:
                 for target, item in traversal.pairs(stmt):
                     if isinstance(target.type, ListOf):
                         self._bound(target, item)
-                    self._held(item)
+                    self._note_escape(item)
                 continue
             match stmt:
                 case Effect(value):
-                    self._held(value)
+                    self._note_escape(value)
                 case If(_, body, orelse):
                     self._block(body)
                     self._block(orelse)
@@ -192,7 +192,7 @@ class _Lists:
             case _:
                 self.unseen.add(target)
 
-    def _held(self, value: Expr) -> None:
+    def _note_escape(self, value: Expr) -> None:
         """A list that escapes into another one, or into a call, may get items there."""
         if isinstance(value, Call):
             own = value.func in (intrinsics.append, intrinsics.set_item, intrinsics.pop, intrinsics.item, len)
@@ -217,11 +217,11 @@ class _Pass:
                         self.assign(target, item)
                 if isinstance(value, Call) and value.func is intrinsics.new_list:
                     for item in value.args:
-                        self.put(targets[0], item)
+                        self.add_item(targets[0], item)
                 continue
             match stmt:
                 case Effect(Call(intrinsics.append | intrinsics.set_item, (Var() as sequence, *_, item))):
-                    self.put(sequence, item)
+                    self.add_item(sequence, item)
                 case Store(array, index) if isinstance(array.type, Array):
                     rank = self.region_rank(array, index)
                     if rank is not None:
@@ -236,7 +236,7 @@ class _Pass:
                 case While():
                     self.block(stmt.body)
 
-    def put(self, sequence: Var, item: Expr) -> None:
+    def add_item(self, sequence: Var, item: Expr) -> None:
         """Record an item of a list.  Only extents of parameters are still the same when the item is read."""
         group = self.lists.group_of(sequence)
         if group is None or group in self.opaque or not isinstance(item.type, Array):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tapegen.analysis.alias_conflicts import Conflict, conflicts_of
-from tapegen.analysis.memory_access import Move, is_place, is_place_type, moves, on_places, puts, written
+from tapegen.analysis.memory_access import Move, is_place, is_place_type, list_stores, moves, on_places, written
 from tapegen.ir.nodes import Assign, Function, Stmt, Var
 from tapegen.ir.types import ListOf
 
@@ -110,7 +110,7 @@ class _Places:
         edges: list[tuple[str, Move]] = []
         held: list[tuple[str, str]] = []  # (list, item)
         for stmt in touching:
-            held.extend((sequence.name, item.name) for sequence, item in puts(stmt))
+            held.extend((sequence.name, item.name) for sequence, item in list_stores(stmt))
             if isinstance(stmt, Assign):
                 for target, move in moves(stmt):
                     edges.append((target.name, move))

@@ -83,7 +83,7 @@ class Ranges:
                 moving = True
             turn += 1
 
-    def is_wild(self, var: Var) -> bool:
+    def may_be_nonfinite(self, var: Var) -> bool:
         """Whether a value may be infinite or NaN."""
         found = self.of(var)
         return found is not None and found.worst > FINITE
@@ -112,7 +112,7 @@ class Ranges:
     def has_finite_partials(self, call: Call) -> bool:
         """Whether the operands of a call are bounded away from the points where its derivative is not finite."""
         found = [self.of(arg) for arg in call.args]
-        if any(operand is None or operand.worst == NAN for operand in found) or _meets_complex(call):
+        if any(operand is None or operand.worst == NAN for operand in found) or _involves_complex(call):
             return False
         x, *rest = (operand for operand in found if operand is not None)
         least = tiny(call)
@@ -152,7 +152,7 @@ class Ranges:
             several = len(stmt.targets) > 1 and not isinstance(stmt.value, Tuple)
             for target, value in traversal.pairs(stmt):
                 found = self.of(value)
-                self._put(target, Range(worst=found.worst) if several and found is not None else found, widen)
+                self._set_range(target, Range(worst=found.worst) if several and found is not None else found, widen)
             return
         match stmt:
             case Store(array, _, value):
@@ -160,11 +160,11 @@ class Ranges:
                 held = self.of(array)
                 if stmt.accumulate and found is not None:
                     found = None if held is None else added(held, found)
-                self._put(array, found, widen)
+                self._set_range(array, found, widen)
             case Effect(Call(intrinsics.append | intrinsics.set_item, (Var() as sequence, *_, value))):
-                self._put(sequence, self.of(value), widen)
+                self._set_range(sequence, self.of(value), widen)
 
-    def _put(self, var: Var, found: Range | None, widen: bool) -> None:
+    def _set_range(self, var: Var, found: Range | None, widen: bool) -> None:
         if found is None or not is_floating(var.type):
             return
         key = self._key(var)
@@ -195,7 +195,7 @@ class Ranges:
         raises = isinstance(call.type, Scalar) and call.type.python
         bound = BOUNDS.get(call.func)
         worst = max((operand.worst for operand in operands), default=FINITE)
-        if bound is not None and not further and not _meets_complex(call):
+        if bound is not None and not further and not _involves_complex(call):
             new = self._product(call, operands) if call.func in PRODUCTS else bound(call, operands)
             return Range(new.low, new.high, FINITE) if raises and worst == FINITE else new
         rule = rule_of(call.func)
@@ -264,5 +264,5 @@ def _definitions(inside: Iterable[Stmt]) -> dict[Var, Expr]:
     }
 
 
-def _meets_complex(call: Call) -> bool:
+def _involves_complex(call: Call) -> bool:
     return any(is_complex(part.type) for part in (call, *call.args))

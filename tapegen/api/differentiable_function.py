@@ -127,7 +127,7 @@ class Differentiable(Generic[P, R]):
             return name
         named = isinstance(home, Differentiable) and home.python is self.python and not by_value
         texts = texts_of(self.python) if by_value else ()
-        return _again, (home if named else self.python, self.options, texts)
+        return _unpickled, (home if named else self.python, self.options, texts)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -465,7 +465,7 @@ def _in_cloudpickle() -> bool:
     return False
 
 
-def _again(func: Callable[..., Any], options: Options, texts: Texts) -> Differentiable[..., Any]:
+def _unpickled(func: Callable[..., Any], options: Options, texts: Texts) -> Differentiable[..., Any]:
     """The object that a pickle represents."""
     keep_texts(func, texts)
     try:

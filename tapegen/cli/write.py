@@ -14,7 +14,7 @@ from tapegen.backend.cache.atomic_files import publish
 from tapegen.cli.signature import signature_of
 from tapegen.cli.target import check_arguments, load_functions
 from tapegen.errors import BadArgument, printable
-from tapegen.export.module import GENERATED, MODES, Wanted, module_text, name_of
+from tapegen.export.module import GENERATED, MODES, ExportRequest, module_text, name_of
 
 EXAMPLES = """\
 examples:
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def wanted(options: argparse.Namespace) -> Iterator[Wanted]:
+def wanted(options: argparse.Namespace) -> Iterator[ExportRequest]:
     """The functions and types that the arguments name."""
     modes = list(dict.fromkeys(mode.strip() for mode in options.mode.split(",")))
     given = options.args or []
@@ -89,13 +89,13 @@ def wanted(options: argparse.Namespace) -> Iterator[Wanted]:
                 raise BadArgument(f"the argument types of {name} are not known.", 'Give --args "f8[:], f8".')
 
 
-def _one(function: Differentiable, text: str, modes: list[str]) -> Wanted:
+def _one(function: Differentiable, text: str, modes: list[str]) -> ExportRequest:
     signature = signature_of(text)
     check_arguments(function, signature)
     names = list(function._specializer.signature.parameters)[len(function._specializer.bound_args) :]
     types = " ".join(text.split())
     is_constant = partial(signature.is_constant, names)
-    return Wanted(function, signature.args, signature.kwargs, tuple(modes), types, is_constant)
+    return ExportRequest(function, signature.args, signature.kwargs, tuple(modes), types, is_constant)
 
 
 def _old_text(path: Path) -> str | None:

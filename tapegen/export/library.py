@@ -22,14 +22,14 @@ from tapegen.backend.cache.atomic_files import publish
 from tapegen.backend.numba.build import decorator_text
 from tapegen.backend.printer.module import emit
 from tapegen.errors import BadArgument, BuildError, NameConflict, printable
-from tapegen.export.module import MODES, Derived, Form, Wanted, name_of
+from tapegen.export.module import MODES, Derived, ExportRequest, Form, name_of
 from tapegen.export.native.blas import Products
 from tapegen.export.native.c_header import header
 from tapegen.export.native.c_wrappers import implementation
 from tapegen.export.native.entry_points import Entry, Parameter, Result, identifier
 from tapegen.export.native.linker import link
 from tapegen.export.native.object_code import Errors, NativeObject, Processor, native_object, processor
-from tapegen.export.output_buffers import with_rooms
+from tapegen.export.output_buffers import with_output_buffers
 from tapegen.export.python_wrapper import Wrapped, wrapper
 from tapegen.frontend.lowered import Param
 from tapegen.frontend.values.pytree import Slot, leaves_of
@@ -90,7 +90,7 @@ def build(
         If the name is invalid in C, or as the name of a Python module (NameConflict).
     """
     function = func if isinstance(func, Differentiable) else differentiable(func)
-    wanted = Wanted(function, args, kwargs, modes or default_modes(function, args, kwargs))
+    wanted = ExportRequest(function, args, kwargs, modes or default_modes(function, args, kwargs))
     return build_library([wanted], directory, name or default_name(name_of(function)), cpu=cpu, blas=blas)
 
 
@@ -126,7 +126,7 @@ def _is_collected(function: Differentiable, program: Program) -> bool:
 
 
 def build_library(
-    wanted: Sequence[Wanted],
+    wanted: Sequence[ExportRequest],
     directory: str | os.PathLike[str],
     name: str,
     *,
@@ -173,7 +173,7 @@ class _Library:
         self.about: list[dict[str, Any]] = []
         self.taken: set[str] = {name, f"{name}_strerror", f"{name}_abi"}
 
-    def add(self, wanted: Wanted) -> None:
+    def add(self, wanted: ExportRequest) -> None:
         """The derivatives of one function for one combination of types."""
         for mode in wanted.modes:
             if mode not in MODES:
@@ -183,7 +183,7 @@ class _Library:
         with derived.program.boundary("compiling"):
             self._add(wanted, derived)
 
-    def _add(self, wanted: Wanted, derived: Derived) -> None:
+    def _add(self, wanted: ExportRequest, derived: Derived) -> None:
         chosen = derived.program.wrt_names
         if "hvp" in wanted.modes and _is_collected(wanted.function, derived.program):
             raise BuildError(
@@ -241,7 +241,9 @@ class _Library:
         function = replace(function, body=(*function.body[:-1], returned), defaults=())
         # results of a pullback have the names of arguments of its record, whose sizes are not passed to it
         given = {parameter.name for parameter in entry.given} if entry.kind == "call" else set()
-        function, rooms = with_rooms(function, [k for k, each in enumerate(entry.results) if each.like in given])
+        function, rooms = with_output_buffers(
+            function, [k for k, each in enumerate(entry.results) if each.like in given]
+        )
         with deep():
             modules, routines = form.program.lowered.modules, derived.routines
             source = emit(function, modules=modules, header="", decorator=decorator, routines=routines)
@@ -387,7 +389,7 @@ class _Interface:
         found = self.params.get(var)
         if found is not None:
             written = var.name in self.program.mutated
-            held = self._held(found)
+            held = self._stored_value(found)
             if written and held is not None:
                 raise BuildError(
                     f"the function writes into '{printable(found.argument)}', which would be part of the library.",
@@ -403,7 +405,7 @@ class _Interface:
             return Parameter(name, var.type, like=self.names[of] if of is not None and is_array else None)
         return Parameter(name, var.type, value=np.ones(()) if is_array else 1.0)  # the cotangent of the objective
 
-    def _held(self, param: Param) -> Any:
+    def _stored_value(self, param: Param) -> Any:
         """The value of a parameter that is part of the library; None for one that the caller passes."""
         if param.getter is not None:
             value = param.getter()

@@ -17,7 +17,7 @@ from tapegen.ir.types import BOOL, INT, Array, TupleOf
 from tapegen.loops.analysis.block_queries import names_in
 
 
-def with_rooms(function: Function, candidates: Iterable[int]) -> tuple[Function, tuple[int, ...]]:
+def with_output_buffers(function: Function, candidates: Iterable[int]) -> tuple[Function, tuple[int, ...]]:
     """A function that accepts buffers for its results, as its last parameters.
 
     Where a buffer has other sizes than the result - none, for a result that nobody wants - the function allocates
@@ -47,7 +47,7 @@ def with_rooms(function: Function, candidates: Iterable[int]) -> tuple[Function,
         var = last.values[position]
         if isinstance(var, Var) and var in made and var not in rooms:
             rooms[var] = position, Var(names.fresh(f"{var.name}_room"), made[var].value.type)
-    placed: dict[Stmt, Stmt] = {made[var]: _in_room(made[var], var, room) for var, (_, room) in rooms.items()}
+    placed: dict[Stmt, Stmt] = {made[var]: _into_buffer(made[var], var, room) for var, (_, room) in rooms.items()}
     body = tuple(placed.get(stmt, stmt) for stmt in function.body)
     params = (*function.params, *(room for _, room in rooms.values()))
     return replace(function, params=params, body=body), tuple(position for position, _ in rooms.values())
@@ -63,7 +63,7 @@ def _is_new_array(value: Expr) -> bool:
     return False
 
 
-def _in_room(stmt: Assign, target: Var, room: Var) -> Stmt:
+def _into_buffer(stmt: Assign, target: Var, room: Var) -> Stmt:
     """The statement that allocates an array, where a buffer may replace it."""
     made = stmt.value
     assert isinstance(made, Call)
@@ -92,4 +92,4 @@ def _fits(room: Var, shape: Expr) -> Expr:
     return Call(operator.eq, (Call(intrinsics.dim, (room, Const(0)), (), INT), shape), (), BOOL)
 
 
-__all__ = ["with_rooms"]
+__all__ = ["with_output_buffers"]

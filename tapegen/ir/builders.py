@@ -252,7 +252,7 @@ def real_part(expr: Expr) -> Expr:
     if isinstance(expr, Const):
         return Const(expr.value.real)  # type: ignore[attr-defined]
     if isinstance(expr, Call) and expr.func is np.broadcast_to:
-        return broadcast_again(expr, real_part(expr.args[0]))
+        return rebroadcast(expr, real_part(expr.args[0]))
     type_ = expr.type
     assert isinstance(type_, (Array, Scalar))
     dtype = np.empty(0, type_.dtype).real.dtype.name
@@ -320,7 +320,7 @@ def without_broadcast(expr: Expr) -> Expr:
     return expr
 
 
-def broadcast_again(expr: Expr, x: Expr) -> Expr:
+def rebroadcast(expr: Expr, x: Expr) -> Expr:
     """`np.broadcast_to(x, shape)` if `expr` is such a call, else `x`."""
     if isinstance(expr, Call) and expr.func is np.broadcast_to:
         type_ = expr.type

@@ -209,7 +209,7 @@ def contents_read(node: Any) -> Set[Var]:
     return free_vars(node) if callees(node).isdisjoint(_SHAPE_ONLY) else reads_by_kind(node)[0]
 
 
-def whole_reads(node: Any) -> set[Var]:
+def unindexed_reads(node: Any) -> set[Var]:
     """Arrays and lists that an expression reads as a whole: neither by an index, nor only the shape of an array."""
     found: set[Var] = set()
     work = [node]

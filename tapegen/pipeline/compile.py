@@ -32,7 +32,7 @@ from tapegen.transform.analyses import Facts
 from tapegen.transform.autodiff.forward import forward
 from tapegen.transform.autodiff.reverse import Sweeps, reverse
 from tapegen.transform.autodiff.selection_loops import selections
-from tapegen.transform.autodiff.shadow_memory import mirror
+from tapegen.transform.autodiff.shadow_memory import add_shadows
 from tapegen.transform.autodiff.vector_forward import Several, several
 from tapegen.transform.autodiff.viewed_merges import name_viewed_merges
 from tapegen.transform.messages import without_messages
@@ -45,13 +45,13 @@ from tapegen.transform.recording.assemble import (
     record_form,
     table,
 )
-from tapegen.transform.recording.checkpoints import checkpointed, unread
+from tapegen.transform.recording.checkpoints import checkpointed, unread_tapes
 from tapegen.transform.recording.decisions import Cut
 from tapegen.transform.recording.loop_order import loops_of
 from tapegen.transform.recording.plan import record
-from tapegen.transform.recording.tape_layout import lay_out, without
+from tapegen.transform.recording.tape_layout import drop_unread_tapes, lay_out
 from tapegen.transform.recording.tape_sizes import Sizes
-from tapegen.transform.simplify.cleanup import reads_of, resolve_primal_as, tidy
+from tapegen.transform.simplify.cleanup import clean_up, reads_of, resolve_primal_as
 from tapegen.transform.simplify.cse import share_values
 from tapegen.transform.simplify.dead_code import Aliases
 
@@ -92,7 +92,7 @@ def _derived(routine: Routine, user_names: Set[str]) -> Function:
     return replace(
         stages.joint,
         name=routine.name,
-        body=(*tidy(tuple(body), live, user_names), Return(gradients, last.origin)),
+        body=(*clean_up(tuple(body), live, user_names), Return(gradients, last.origin)),
         defaults=(),
         doc=(f"Cotangents of the inputs of {base.name}.", *stages.joint.doc[1:]),
         inner=True,
@@ -106,7 +106,7 @@ def primal(lowered: Function, user_names: Set[str]) -> Function:
     assert isinstance(last, Return)
     live = set().union(*(traversal.free_vars(value) for value in last.values))
     live |= {param for param in lowered.params if isinstance(param.type, Array)}
-    return replace(lowered, body=(*tidy(tuple(body), live, user_names, traversal.assigned_in(*lowered.body)), last))
+    return replace(lowered, body=(*clean_up(tuple(body), live, user_names, traversal.assigned_in(*lowered.body)), last))
 
 
 # ---- reverse mode ----------------------------------------------------------------------------------------------------
@@ -125,10 +125,10 @@ def insert_shadows(derivation: Derivation) -> Derivation:
     """Insert shadow arrays, which follow the program's references where aliasing is known only at run time."""
     _refuse_written_parts(derivation.program, derivation.facts)
     facts, merges = derivation.facts, _merges(derivation)
-    derivation.program, derivation.mirrors = mirror(
+    derivation.program, derivation.shadows = add_shadows(
         derivation.program, facts.effects.conflicts, facts.activity.active, merges, derivation.names
     )
-    if derivation.mirrors.of:
+    if derivation.shadows.of:
         derivation.analyze()
     return derivation
 
@@ -140,7 +140,7 @@ def _merges(derivation: Derivation) -> Set[Var]:
 def recognize_selections(derivation: Derivation) -> Derivation:
     """Find loops that select one of several candidates: the backward sweep reverses only that iteration."""
     derivation.selecting = {}
-    if not derivation.mirrors.of:
+    if not derivation.shadows.of:
         body, derivation.selecting = selections(derivation.program.body, derivation.facts, derivation.names)
         if derivation.selecting:
             derivation.program = replace(derivation.program, body=body)
@@ -155,7 +155,7 @@ def derive_sweeps(derivation: Derivation) -> Derivation:
         derivation.wrt,
         derivation.active_results,
         derivation.facts,
-        derivation.mirrors,
+        derivation.shadows,
         derivation.names,
         derivation.selecting,
     )
@@ -220,12 +220,12 @@ def clean_up_sweeps(derivation: Derivation) -> Derivation:
     forward, lowered, sweeps, laid = derivation.forward, derivation.lowered, derivation.sweeps, derivation.laid
     assert forward is not None
     ends, user_names = derivation.gradient_vars, derivation.user_names
-    groups = Aliases(forward, derivation.mirrors.groups).groups()
-    derivation.backward = tidy(derivation.backward, ends, user_names, shared=groups)
+    groups = Aliases(forward, derivation.shadows.groups).groups()
+    derivation.backward = clean_up(derivation.backward, ends, user_names, shared=groups)
     if derivation.cuts:
         of_segments = {var for cut in derivation.cuts for stmt in cut.create for var in stmt.targets}
-        kept = without(derivation.backward, unread(derivation.backward, of_segments))
-        derivation.backward = tidy(kept, ends, user_names, shared=groups)
+        kept = drop_unread_tapes(derivation.backward, unread_tapes(derivation.backward, of_segments))
+        derivation.backward = clean_up(kept, ends, user_names, shared=groups)
     used = reads_of(derivation.backward)
     wanted = used | set().union(*(traversal.free_vars(value) for value in derivation.last.values))
     wanted |= {param for param in lowered.params if isinstance(param.type, Array)}
@@ -233,10 +233,10 @@ def clean_up_sweeps(derivation: Derivation) -> Derivation:
     made = {var for stmt in laid.create for var in stmt.targets}
     used |= {tape.var for tape in laid.tapes if tape.store in used and tape.var in made}  # counters that are recorded
     create = tuple(stmt for stmt in laid.create if any(var in used for var in stmt.targets))
-    forward = without(forward, made - used)
-    forward = without(forward, _uncounted(forward, sweeps) - used)
+    forward = drop_unread_tapes(forward, made - used)
+    forward = drop_unread_tapes(forward, _uncounted(forward, sweeps) - used)
     wanted |= reads_of(create)  # the sizes of tapes
-    forward = tidy(forward, wanted, user_names, traversal.assigned_in(*lowered.body))
+    forward = clean_up(forward, wanted, user_names, traversal.assigned_in(*lowered.body))
     derivation.forward = _with_tapes(forward, create)
     return derivation
 
@@ -245,7 +245,7 @@ def assemble_forms(derivation: Derivation) -> Derivation:
     """Assemble the sweeps into functions: both in one, and one for each."""
     forward, backward, last = derivation.forward, derivation.backward, derivation.last
     assert forward is not None
-    sweeps, facts, mirrors, ends = derivation.sweeps, derivation.facts, derivation.mirrors, derivation.gradient_vars
+    sweeps, facts, shadows, ends = derivation.sweeps, derivation.facts, derivation.shadows, derivation.gradient_vars
     used = reads_of(backward)
     present = used | traversal.assigned_in(*backward)
     tapes = [tape for tape in derivation.laid.tapes if tape.store in present]
@@ -274,7 +274,7 @@ def assemble_forms(derivation: Derivation) -> Derivation:
             tapes=stores,
             shared=tuple(
                 found
-                for group in mirrors.groups
+                for group in shadows.groups
                 if (found := (group & set(kept)) | {tape.store for tape in tapes if tape.var in group})
             ),
         ),
@@ -435,7 +435,7 @@ def _tidied(pushed: Function, lowered: Function, user_names: Set[str]) -> Functi
     assert isinstance(last, Return)
     live = set().union(*(traversal.free_vars(value) for value in last.values))
     live |= {param for param in pushed.params if isinstance(param.type, Array)}
-    body = list(tidy(resolve_primal_as(tuple(body)), live, user_names, traversal.assigned_in(*lowered.body)))
+    body = list(clean_up(resolve_primal_as(tuple(body)), live, user_names, traversal.assigned_in(*lowered.body)))
     return replace(pushed, body=(*body, last))
 
 

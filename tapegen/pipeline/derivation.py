@@ -134,7 +134,7 @@ class Derivation:
     results: list[Var] = field(init=False)
     merges: set[Var] = field(init=False)
     facts: Facts = field(init=False)
-    mirrors: ShadowArrays = field(init=False)
+    shadows: ShadowArrays = field(init=False)
     selecting: Mapping[Any, Any] = field(init=False)
     sweeps: Sweeps = field(init=False)
     recorded: Recorded = field(init=False)

@@ -56,7 +56,7 @@ class _Pipeline:
         from tapegen.pipeline import compile
 
         joint = compile.derive_reverse(function, wrt, active, frozenset(), differentiated_again=True).joint
-        return self._built(replace(joint, body=tuple(map(_told, joint.body))), modules)
+        return self._built(replace(joint, body=tuple(map(_as_statement, joint.body))), modules)
 
     def forward(
         self, function: Function, wrt: tuple[Var, ...], active: tuple[bool, ...], modules: Mapping[str, str]
@@ -184,7 +184,7 @@ def mode_of_complex(
     return needed or mode
 
 
-def _told(stmt: Stmt) -> Stmt:
+def _as_statement(stmt: Stmt) -> Stmt:
     """The comment above a backward sweep as a statement, which is lowered again."""
     if not isinstance(stmt, Comment) or stmt.text != BACKWARD:
         return stmt

@@ -34,7 +34,7 @@ from tapegen.runtime.calls.call_errors import CallErrors, user_line
 from tapegen.runtime.calls.cotangents import cotangents_of, unit_cotangent, zero_tangent
 from tapegen.runtime.fast_call import FastCall, as_types, gradient_of, result_types, value_of
 from tapegen.runtime.foreign_arrays import described, with_labels, with_numpy
-from tapegen.runtime.random_state import States, put_back, states_of
+from tapegen.runtime.random_state import States, restore_states, states_of
 from tapegen.runtime.repeated_messages import seen
 from tapegen.runtime.tangents import argument_at, argument_tangents, as_result, result_tangent
 from tapegen.runtime.tracebacks import hides_frames
@@ -136,7 +136,7 @@ class BoundCall:
         leaves = self.leaves()
         try:
             values = self._run("primal", leaves)
-        except _PlainValue as plain:
+        except _ComplexInPython as plain:
             return plain.value
         self._remember("primal", lambda: FastCall.of_value(self.program, leaves))
         return self._stored(values, leaves, "primal")
@@ -200,7 +200,7 @@ class BoundCall:
         value, *aux = self.parts(self._stored(values[:count], leaves, "record"))
         # what the pullback reads must survive later changes of the caller's arrays and of the value
         theirs = [leaf for leaf in (*self.leaves(), *values[:count]) if isinstance(leaf, np.ndarray)]
-        kept = [_apart(item, theirs) for item in values[count:]]
+        kept = [_without_overlap(item, theirs) for item in values[count:]]
 
         @hides_frames
         def pullback(value_bar: Any) -> Any:
@@ -434,9 +434,9 @@ class BoundCall:
 
     def _as_python_then_back(self, error: Exception, form: Form) -> None:
         """Run plain Python to raise its exception; if it returns, the caller's objects are restored."""
-        put_back = self.entry()
+        restore_states = self.entry()
         self._reraise_from_python(error, form)
-        put_back()
+        restore_states()
 
     def _has_value(self, leaves: list[Any]) -> bool:
         """Whether the function itself finds enough memory; generated code answers that faster than plain Python."""
@@ -462,7 +462,7 @@ class BoundCall:
             of_program(own)
             raise
         if form == "primal" and isinstance(error, ValueError) and str(error).endswith(TURNS_COMPLEX):
-            raise _PlainValue(value) from error
+            raise _ComplexInPython(value) from error
 
     def _shapes(self, leaves: Sequence[Any]) -> list[tuple[int, ...]]:
         """Those of the arguments of `wrt`."""
@@ -542,7 +542,7 @@ class BoundCall:
             return gradient_of(self.program)(as_types(values, [var.type for var in self.program.wrt_vars()]))
 
 
-class _PlainValue(Exception):
+class _ComplexInPython(Exception):
     """Plain Python has a complex value where the generated primal is real."""
 
     def __init__(self, value: Any) -> None:
@@ -550,7 +550,7 @@ class _PlainValue(Exception):
         self.value = value
 
 
-def _apart(item: Any, others: list[np.ndarray]) -> Any:
+def _without_overlap(item: Any, others: list[np.ndarray]) -> Any:
     """An array, or a copy if it shares memory with one of the others."""
     if isinstance(item, np.ndarray) and any(np.may_share_memory(item, other) for other in others):
         return item.copy()
@@ -566,4 +566,4 @@ def _restore_arguments(entry: list[tuple[np.ndarray, np.ndarray]], states: State
     """Restore arrays and generators to their state on entry."""
     for leaf, before in entry:
         leaf[...] = before
-    put_back(states)
+    restore_states(states)

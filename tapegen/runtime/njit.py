@@ -133,7 +133,7 @@ class _Implementation:
         abstracts = {name: _without_samples(abstract_of(value, name)) for name, value in values.items()}
         program = Program(self.owner.lower_alone(abstracts, self.options), self.owner, abstracts, self.options)
         self._check(program)
-        self._note_kept(program)
+        self._note_captures(program)
         params = program.lowered.params
         arguments = [param.argument for param in params]
         last = program.lowered.function.body[-1]
@@ -178,7 +178,7 @@ class _Implementation:
             if param.var.name in program.mutated and is_read_only(self.types[param.argument]):
                 raise BadArgument(f"'{param.argument}' is written, and it is read-only here.", "Pass a copy.")
 
-    def _note_kept(self, program: Program) -> None:
+    def _note_captures(self, program: Program) -> None:
         """Note the captured values that code keeps, and warn of numbers whose names are not those of constants."""
         self.guards += program.lowered.guards
         name = self.owner.function.__name__

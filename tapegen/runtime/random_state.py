@@ -22,7 +22,7 @@ def states_of(leaves: Iterable[Any]) -> States:
     return found
 
 
-def put_back(states: States) -> None:
+def restore_states(states: States) -> None:
     """Reset generators to their saved states, so that they repeat their draws."""
     for generator, state in states:
         if isinstance(generator, np.random.Generator):
@@ -32,11 +32,11 @@ def put_back(states: States) -> None:
 
 
 @contextmanager
-def drawing_again(states: States) -> Iterator[None]:
+def repeating_draws(states: States) -> Iterator[None]:
     """Within, generators repeat their draws from these states; afterwards they continue from their present state."""
     now = states_of(generator for generator, _ in states)
-    put_back(states)
+    restore_states(states)
     try:
         yield
     finally:
-        put_back(now)
+        restore_states(now)

@@ -13,7 +13,7 @@ import numpy as np
 from tapegen import api
 from tapegen.errors import BadArgument
 from tapegen.frontend.values.pytree import abstract_of, flatten, unflatten
-from tapegen.runtime.random_state import put_back, states_of
+from tapegen.runtime.random_state import restore_states, states_of
 from tapegen.testing.finite_differences import is_float, to_float64
 
 
@@ -81,19 +81,19 @@ def projections(
         found = {"reverse": sum(float(np.sum(term)) for term in terms)}
         if "forward" in modes:
             tangents = [direction if k == position else None for k in range(len(args))]
-            put_back(drawn)
+            restore_states(drawn)
             _, tangent = function.jvp(copy.deepcopy(args), tangents)
             found["forward"] = _projected(value_bar, tangent)
 
         def along(t: float, position: int = position, direction: Any = direction) -> float:
             moved = [_in_double(arg) for arg in copy.deepcopy(args)]
             moved[position] = _moved(copy.deepcopy(moved[position]), direction, t)  # it may be another argument too
-            put_back(drawn)
+            restore_states(drawn)
             result = function.python(*moved)
             return _projected(value_bar, result)
 
         yield Projection(which, found, along, sum(float(np.sum(np.abs(term))) for term in terms), value_bar)
-    put_back(drawn)
+    restore_states(drawn)
 
 
 def random_like(value: Any, rng: np.random.Generator) -> Any:

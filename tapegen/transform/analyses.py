@@ -44,9 +44,9 @@ class Facts:
             stmt, array, index, after=after
         )
 
-    def kept_in(self, var: Var, scope: Scope) -> Load | None:
+    def unmodified_element(self, var: Var, scope: Scope) -> Load | None:
         """The element that holds a value of a scope until the end of the forward sweep, if there is one."""
-        load = self.finality.kept_in(var)
+        load = self.finality.unmodified_element(var)
         return None if load is None or self._is_renamed(load.array, scope) else load
 
     def _is_renamed(self, array: Var, scope: Scope) -> bool:

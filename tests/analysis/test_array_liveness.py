@@ -187,7 +187,7 @@ def test_values_that_a_store_keeps(body, expected):
         if target.name == "y"
     }
     finality = final_loads(program)
-    load = finality.kept_in(var)
+    load = finality.unmodified_element(var)
     assert (load is not None) is expected
     if load is not None:
         assert any((store.array, store.index) == (load.array, load.index) for store in stores(program))

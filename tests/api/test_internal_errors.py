@@ -17,7 +17,7 @@ import tapegen as tg
 from tapegen.api import differentiable_function
 from tapegen.cli import main
 from tapegen.errors import InternalError
-from tapegen.export.module import Wanted, module_text
+from tapegen.export.module import ExportRequest, module_text
 from tapegen.pipeline.artifacts import generated_text
 
 SCALE = np.array([1.5, np.inf])
@@ -155,7 +155,7 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "linearize": lambda: tg.linearize(simple, X, backend="python")[1](X),
     "inspect": lambda: str(tg.differentiable(simple).inspect(X)),
     "tape": taped,
-    "written": lambda: module_text([Wanted(tg.differentiable(simple), (X,), {})]),
+    "written": lambda: module_text([ExportRequest(tg.differentiable(simple), (X,), {})]),
     "library": lambda: tg.aot.build(simple, X, modes=["grad"], directory="/nonexistent"),
 }
 

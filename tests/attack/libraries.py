@@ -23,7 +23,7 @@ from pathlib import Path
 
 import tapegen as tg
 from tapegen.export.library import build_library, default_modes
-from tapegen.export.module import Wanted
+from tapegen.export.module import ExportRequest
 from tests.attack.library_calls import Called, Memory, functions
 from tests.attack.library_cases import LIBRARIES, Library
 from tests.attack.library_program import ANY, RUNS, Change, program
@@ -138,7 +138,7 @@ def attack(name: str, library: Library, folder: Path, *, valgrind: bool = True) 
     wanted = []
     for case in library.cases:
         f = tg.differentiable(case.function, wrt=case.wrt)
-        wanted.append(Wanted(f, case.args, {}, case.modes or default_modes(f, case.args, {})))
+        wanted.append(ExportRequest(f, case.args, {}, case.modes or default_modes(f, case.args, {})))
     if not (folder / f"lib{name}.so").exists():
         build_library(wanted, folder, name, blas=library.blas())
     header = (folder / f"{name}.h").read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ import tapegen as tg
 from tapegen.backend.numba import memory_limit
 from tapegen.backend.numba.threads import pool
 from tapegen.errors import BadArgument
-from tapegen.export.module import Wanted, module_text
+from tapegen.export.module import ExportRequest, module_text
 
 ROOT = Path(__file__).parent.parent.parent
 R = np.random.default_rng(3)
@@ -210,4 +210,4 @@ def test_another_process_finds_the_code_on_disk(tmp_path: Path) -> None:
 
 
 def test_written_modules_run_in_one_thread() -> None:
-    assert "run_chunks" not in module_text([Wanted(terms, (X, W), {})])
+    assert "run_chunks" not in module_text([ExportRequest(terms, (X, W), {})])

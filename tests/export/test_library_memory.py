@@ -16,7 +16,7 @@ import pytest
 
 import tapegen as tg
 from tapegen.export.library import build_library, default_modes
-from tapegen.export.module import Wanted
+from tapegen.export.module import ExportRequest
 from tests import allocations
 from tests.export.test_library_tapes import X, collected, flags, numbers, shrinking
 from tests.export.test_library_values import factorised
@@ -43,7 +43,7 @@ def failures(
     wanted, given = [], {}
     for function, args in cases.items():
         f = function if isinstance(function, tg.Differentiable) else tg.differentiable(function)
-        wanted.append(Wanted(f, args, {}, modes or default_modes(f, args, {})))
+        wanted.append(ExportRequest(f, args, {}, modes or default_modes(f, args, {})))
         wrt = f.options.wrt if isinstance(f.options.wrt, tuple) else (f.options.wrt,)
         given[f.python.__name__] = args, tuple(tangent_of(x, rng) if k in wrt else None for k, x in enumerate(args))
     build_library(wanted, folder, "watched", blas=blas)

@@ -16,7 +16,7 @@ import tapegen as tg
 from tapegen.errors import BadArgument, BuildError
 from tapegen.export import python_loader
 from tapegen.export.library import build, build_library
-from tapegen.export.module import Wanted
+from tapegen.export.module import ExportRequest
 from tapegen.export.native.c_header import comment
 from tapegen.export.native.entry_points import STATUS, identifier
 from tapegen.export.native.object_code import FIRST_ERROR, Errors, _numbered
@@ -124,7 +124,7 @@ def test_functions_with_names_that_others_make(tmp_path: Path) -> None:
     def f_grad(x):
         return np.sum(x**2)
 
-    wanted = [Wanted(tg.differentiable(g), (np.ones(3),), {}, ("value", "grad")) for g in (f, f_grad, f)]
+    wanted = [ExportRequest(tg.differentiable(g), (np.ones(3),), {}, ("value", "grad")) for g in (f, f_grad, f)]
     module = load(build_library(wanted, tmp_path, "several"))
     assert len(set(module.__all__)) == 9
     same(module.f_grad(np.full(3, 3.0)), np.ones(3))

@@ -135,13 +135,15 @@ SAMPLE = [
 @pytest.mark.parametrize("name", SAMPLE)
 @pytest.mark.parametrize("form", ["readable", pytest.param("compiled", marks=pytest.mark.compiled)])
 def test_written_programs_equal_the_decorator(tmp_path: Path, name: str, form: str) -> None:
-    from tapegen.export.module import Wanted, module_text
+    from tapegen.export.module import ExportRequest, module_text
 
     (program,) = [each for each in PROGRAMS if each.name == name]
     function = program.decorated("python" if form == "readable" else "numba")
     call = function._specialise(program.args(), program.kwargs())
     mode, scalar = ("grad", True) if program.is_scalar else ("split", False)
-    text = module_text([Wanted(function, program.args(), program.kwargs(), (mode,))], readable=form == "readable")
+    text = module_text(
+        [ExportRequest(function, program.args(), program.kwargs(), (mode,))], readable=form == "readable"
+    )
     (tmp_path / "written.py").write_text(text, encoding="utf-8")
     written = load(tmp_path / "written.py")
     stages = call.program.stages(scalar=scalar)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import tapegen as tg
-from tapegen.export.module import Wanted, module_text
+from tapegen.export.module import ExportRequest, module_text
 from tests.chunk_orders import checked_chunks
 from tests.grown.loop_texts import uncompiled
 from tests.grown.program import load, unload
@@ -321,7 +321,7 @@ class Checks:
         """The module that `tapegen write` makes."""
         if not self.reference.is_number or isinstance(self.reference.outcome.value, np.ndarray):
             return  # of arrays it takes a cotangent
-        wanted = Wanted(self.function, copied(self.args), {}, ("grad",))
+        wanted = ExportRequest(self.function, copied(self.args), {}, ("grad",))
         text = module_text([wanted], readable=True)
         module = types.ModuleType("written")
         exec(compile(text, "<written>", "exec"), module.__dict__)

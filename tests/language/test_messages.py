@@ -306,7 +306,7 @@ def nested(x: Any, n: Any) -> Any:
     return x
 
 
-def leaves_early(x: Any, n: Any) -> Any:
+def exits_early(x: Any, n: Any) -> Any:
     for i in tqdm(range(n), mininterval=0):
         if i == 1:
             continue
@@ -343,9 +343,9 @@ def shown(run: Callable[[], Any]) -> list[str]:
 @pytest.mark.parametrize(
     ("function", "backend"),
     [
-        *((function, "python") for function in (nested, leaves_early, over_arrays)),
+        *((function, "python") for function in (nested, exits_early, over_arrays)),
         (nested, "numba"),
-        pytest.param(leaves_early, "numba", marks=pytest.mark.compiled),
+        pytest.param(exits_early, "numba", marks=pytest.mark.compiled),
         pytest.param(over_arrays, "numba", marks=pytest.mark.compiled),
     ],
 )

@@ -16,7 +16,7 @@ def constant_indices(x: Any, k: Any) -> Any:
     return a * b + x[1]
 
 
-def leaves_early(x: Any, n: int) -> Any:
+def exits_early(x: Any, n: int) -> Any:
     s = 1.0
     for i in range(n):
         s = s * x[1]
@@ -68,7 +68,7 @@ def test_one_check_for_all_constant_indices() -> None:
 
 def test_a_check_that_may_not_be_reached_stays_where_it_is() -> None:
     short = np.array([3.0, 2.0])
-    assert run(leaves_early, short, 2) == leaves_early(short, 2)
+    assert run(exits_early, short, 2) == exits_early(short, 2)
     with pytest.raises(IndexError):
         run(rebound, short, short, 1)
     assert run(rebound, short, np.arange(1.0, 5.0), 2) == rebound(short, np.arange(1.0, 5.0), 2)

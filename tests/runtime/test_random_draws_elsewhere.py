@@ -25,7 +25,7 @@ from tapegen.errors import (
     NotDifferentiable,
     TapegenError,
 )
-from tapegen.export.module import Wanted, module_text
+from tapegen.export.module import ExportRequest, module_text
 from tests.draws import KEPT, X, fresh, plain, slope, states, unseeded
 
 # Numba has no compiled form of some draws; then the generated Python runs.
@@ -308,7 +308,7 @@ def test_no_library_draws(func: Program, tmp_path: Path) -> None:
 
 
 def test_a_written_module_takes_the_generator() -> None:
-    text = module_text([Wanted(tg.differentiable(_shaken), (X, fresh()), {})], readable=True)
+    text = module_text([ExportRequest(tg.differentiable(_shaken), (X, fresh()), {})], readable=True)
     namespace: dict[str, Any] = {}
     exec(text, namespace)
     rng = fresh()

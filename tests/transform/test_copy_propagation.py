@@ -21,7 +21,7 @@ def nested_sums(a, x):
     return s
 
 
-def leaves_early(a, x):
+def exits_early(a, x):
     s = 0.0
     for i in range(len(a)):
         s = s + a[i] * x
@@ -98,7 +98,7 @@ def moved_on_one_way_only(a, x):
 
 PROGRAMS = [
     nested_sums,
-    leaves_early,
+    exits_early,
     counts_too,
     halves,
     swaps,
@@ -126,7 +126,7 @@ def _body(text: Any) -> list[str]:
     ("func", "lines"),
     [
         (nested_sums, ["s = 0.0", "s += a[i] * a[j] * x"]),
-        (leaves_early, ["s = 0.0", "s += a[i] * x"]),
+        (exits_early, ["s = 0.0", "s += a[i] * x"]),
         (counts_too, ["n = 0", "n += 1"]),
         (halves, ["total = 0.0", "y = a[i] * x", "y /= 2.0", "total += y"]),
     ],
@@ -137,7 +137,7 @@ def test_the_primal_has_the_users_names(func: Callable[..., Any], lines: list[st
     assert have == lines
 
 
-@pytest.mark.parametrize("func", [leaves_early, counts_too])
+@pytest.mark.parametrize("func", [exits_early, counts_too])
 def test_where_both_ways_do_the_same_the_test_is_not_recorded(func: Callable[..., Any]) -> None:
     seen = tg.differentiable(func).inspect(A, 0.9)
     assert "test" not in str(seen.forward)

@@ -2,7 +2,7 @@
 
     finality = final_loads(function)
     finality.is_final(stmt, array, index)      # re-reading `array[index]` in the backward sweep gives what `stmt` read
-    finality.kept_in(var)                      # `a[i]` where `a[i] = var` saved it and nothing overwrites it
+    finality.unmodified_element(var)                      # `a[i]` where `a[i] = var` saved it and nothing overwrites it
     finality.value_available(var, stmt)        # the variable still holds its value (or is an enclosing loop's counter)
 
 Each answer True is a proof; False means that there is no proof.  Subscripts that are linear in loop counters and in
@@ -18,7 +18,7 @@ from typing import Any
 
 from tapegen.analysis.memory_access import expressions, operands, viewed
 from tapegen.analysis.polyhedral.access_relations import Region, Regions
-from tapegen.analysis.polyhedral.constraints import And, Formula, Or, at_least, equal, twin
+from tapegen.analysis.polyhedral.constraints import And, Formula, Or, at_least, equal, other_instance
 from tapegen.analysis.polyhedral.index_extents import Extents
 from tapegen.analysis.polyhedral.isl import Solver
 from tapegen.analysis.polyhedral.schedule import Site, Sites, sites_of
@@ -113,14 +113,14 @@ class ArrayLiveness:
             return False
         reads = self._regions.regions(array, index, site)
         return not any(
-            self._touches(read, site, region, write, times)
+            self._may_alias(read, site, region, write, times)
             for read in reads
             for write, times in later
             for region in self._written(write)
             if region.root == read.root
         )
 
-    def kept_in(self, var: Var) -> Load | None:
+    def unmodified_element(self, var: Var) -> Load | None:
         """Elements that hold the value of `var`, from its definition on to the end of the forward sweep.
 
         After `t = sqrt(s)` and `a[i] = t`, with nothing written to `a[i]` later, `a[i]` serves wherever the backward
@@ -135,7 +135,7 @@ class ArrayLiveness:
             load = Load(store.array, store.index, type_)
             if (
                 _runs_with(definitions[0].site, self.sites.at[store])
-                and self._holds_whole(var, load, self.sites.at[store])
+                and self._stores_exactly(var, load, self.sites.at[store])
                 and not (isinstance(var.type, Array) and self.effects.is_written(var))
                 and self.is_final(store, store.array, store.index, after=True)
             ):
@@ -150,7 +150,7 @@ class ArrayLiveness:
                 found.setdefault(stmt.value, []).append(stmt)
         return found
 
-    def _holds_whole(self, var: Var, load: Load, site: Site) -> bool:
+    def _stores_exactly(self, var: Var, load: Load, site: Site) -> bool:
         """Whether a store of `var` there neither converts nor broadcasts it."""
         if not isinstance(load.array.type, Array) or not isinstance(var.type, (Array, Scalar)):
             return False
@@ -204,16 +204,16 @@ class ArrayLiveness:
     # ---- execution order ---------------------------------------------------------------------------------------------
 
     def _later(self, first: Site, second: Site, *, inclusive: bool) -> Formula | None:
-        """When `second` runs after `first`: a condition on the counters of `first` and the twins of those of `second`.
+        """When `second` runs after `first`: a condition on the counters of `first` and of `second` as another instance.
 
         None if it never does.  `inclusive` counts a statement as running after itself.
         """
         cases: list[Formula] = []
         equal_so_far: list[Formula] = []
         for loop in first.common_loops(second):
-            trips = self.extents.integers.trips(loop)
-            mine = Affine.atom(trips.order)
-            gap = (twin(mine) - mine) * trips.direction
+            induction_variable = self.extents.integers.induction_variable(loop)
+            mine = Affine.atom(induction_variable.order)
+            gap = (other_instance(mine) - mine) * induction_variable.direction
             cases.append(And((*equal_so_far, at_least(gap, 1))))
             equal_so_far.append(equal(gap, 0))
         order = first.order(second)
@@ -237,24 +237,24 @@ class ArrayLiveness:
                 self._writes[stmt] = [Region(root) for root in sorted(self.effects.writes[stmt])]
         return self._writes[stmt]
 
-    def _touches(self, a: Region, at: Site, b: Region, b_at: Site, times: Formula) -> bool:
+    def _may_alias(self, a: Region, at: Site, b: Region, b_at: Site, times: Formula) -> bool:
         """Whether two accesses to one root may be to the same element, in iterations that satisfy a condition.
 
-        The condition and the region `b` refer to the counters of `b_at` by their twin symbols.
+        The condition and the region `b` refer to the counters of `b_at` by the symbols of the other instance.
         """
         integers = self.extents.integers
-        parts: list[Formula] = [times, integers.domain(at), *a.facts, integers.domain(b_at).twin()]
-        parts += [fact.twin() for fact in b.facts]
+        parts: list[Formula] = [times, integers.domain(at), *a.facts, integers.domain(b_at).other_instance()]
+        parts += [fact.other_instance() for fact in b.facts]
         if a.view == b.view:
             parts += [
-                equal(mine, twin(theirs))
+                equal(mine, other_instance(theirs))
                 for mine, theirs in zip(a.coordinates, b.coordinates)
                 if mine is not None and theirs is not None
             ]
         for loop in at.common_loops(b_at):
             if loop in a.instance and loop in b.instance:
-                trip = Affine.atom(integers.trips(loop).order)
-                parts.append(equal(trip, twin(trip)))
+                trip = Affine.atom(integers.induction_variable(loop).order)
+                parts.append(equal(trip, other_instance(trip)))
         return self.solver.possible(*parts)
 
     def _accesses(self, site: Site) -> Iterator[tuple[Region, bool]]:

@@ -16,8 +16,8 @@ class Symbol:
     """An unknown integer.
 
     A *shared* symbol has one value throughout a call (a parameter, an extent): it depends on no loop.  Any other symbol
-    belongs to one execution of a statement: to compare two executions, one of them uses the `twin` symbol.  A *free*
-    symbol ranges over all values that its facts allow (the elements of a slice).
+    belongs to one execution of a statement: to compare two executions, one of them uses the `other_instance` symbol.  A
+    *free* symbol ranges over all values that its facts allow (the elements of a slice).
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Symbol:
         Constraints on the value; they hold wherever the symbol occurs.
     """
 
-    __slots__ = ("_twin", "facts", "free", "loops", "name", "nonnegative", "serial")
+    __slots__ = ("_other_instance", "facts", "free", "loops", "name", "nonnegative", "serial")
 
     def __init__(self, name: str, loops: Iterable[Stmt] = (), *, free: bool = False, nonnegative: bool = False) -> None:
         self.name = name
@@ -36,7 +36,7 @@ class Symbol:
         self.free = free
         self.nonnegative = nonnegative
         self.facts: list[Formula] = [at_least(Affine.atom(self), 0)] if nonnegative else []
-        self._twin: Symbol | None = None
+        self._other_instance: Symbol | None = None
 
     def __repr__(self) -> str:
         return self.name
@@ -46,14 +46,14 @@ class Symbol:
         return not self.loops and not self.free
 
     @property
-    def twin(self) -> Symbol:
+    def other_instance(self) -> Symbol:
         if self.shared:
             return self
-        if self._twin is None:
-            self._twin = Symbol(f"{self.name}'", self.loops, free=self.free)
-            self._twin.nonnegative = self.nonnegative
-            self._twin.facts = [fact.twin() for fact in self.facts]
-        return self._twin
+        if self._other_instance is None:
+            self._other_instance = Symbol(f"{self.name}'", self.loops, free=self.free)
+            self._other_instance.nonnegative = self.nonnegative
+            self._other_instance.facts = [fact.other_instance() for fact in self.facts]
+        return self._other_instance
 
 
 Linear = Affine[Symbol]
@@ -65,14 +65,14 @@ def loops_of(form: Linear) -> frozenset[Stmt]:
     return frozenset().union(*(symbol.loops for symbol in form.atoms))
 
 
-def is_plainly_nonnegative(form: Linear) -> bool:
+def is_trivially_nonnegative(form: Linear) -> bool:
     """Whether a form is nonnegative for all values of its symbols (sufficient, not necessary)."""
     return form.constant >= 0 and all(c > 0 and symbol.nonnegative for symbol, c in form.terms)
 
 
-def twin(form: Linear) -> Linear:
+def other_instance(form: Linear) -> Linear:
     """A form of another execution of the statement."""
-    return Affine(form.constant, tuple((symbol.twin, c) for symbol, c in form.terms))
+    return Affine(form.constant, tuple((symbol.other_instance, c) for symbol, c in form.terms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ class Atom:
     form: Linear
     equality: bool = False
 
-    def twin(self) -> Atom:
-        return Atom(twin(self.form), self.equality)
+    def other_instance(self) -> Atom:
+        return Atom(other_instance(self.form), self.equality)
 
     def negated(self) -> Formula:
         if self.equality:
@@ -95,8 +95,8 @@ class Atom:
 class And:
     parts: tuple[Formula, ...]
 
-    def twin(self) -> And:
-        return And(tuple(part.twin() for part in self.parts))
+    def other_instance(self) -> And:
+        return And(tuple(part.other_instance() for part in self.parts))
 
     def negated(self) -> Formula:
         return Or(tuple(part.negated() for part in self.parts))
@@ -106,8 +106,8 @@ class And:
 class Or:
     parts: tuple[Formula, ...]
 
-    def twin(self) -> Or:
-        return Or(tuple(part.twin() for part in self.parts))
+    def other_instance(self) -> Or:
+        return Or(tuple(part.other_instance() for part in self.parts))
 
     def negated(self) -> Formula:
         return And(tuple(part.negated() for part in self.parts))

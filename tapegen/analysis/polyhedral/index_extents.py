@@ -16,7 +16,7 @@ from tapegen.analysis.polyhedral.constraints import (
     Symbol,
     at_least,
     equal,
-    is_plainly_nonnegative,
+    is_trivially_nonnegative,
     loops_of,
 )
 from tapegen.analysis.polyhedral.isl import Solver
@@ -87,7 +87,7 @@ class Extents:
 
     def is_nonnegative(self, form: Linear, site: Site) -> bool:
         """Whether a form is proved not to be negative whenever a site is reached."""
-        if not form.terms or is_plainly_nonnegative(form):
+        if not form.terms or is_trivially_nonnegative(form):
             return form.constant >= 0
         key = (form, site)
         if key not in self._signs:

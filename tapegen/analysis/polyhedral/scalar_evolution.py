@@ -18,7 +18,7 @@ from tapegen.analysis.polyhedral.constraints import (
     Symbol,
     at_least,
     equal,
-    is_plainly_nonnegative,
+    is_trivially_nonnegative,
     loops_of,
 )
 from tapegen.analysis.polyhedral.schedule import Definition, Site, Sites
@@ -36,7 +36,7 @@ _MAXIMA = frozenset({max, np.maximum})
 
 
 @dataclass(frozen=True, slots=True)
-class Trips:
+class InductionVariable:
     """The induction variable of a loop.
 
     `order` grows (or falls, if `direction` is -1) from iteration to iteration; `before` is the number of earlier
@@ -67,7 +67,7 @@ class Integers:
     def __init__(self, sites: Sites, extent: Extent) -> None:
         self.sites = sites
         self.extent = extent
-        self._loops: dict[Stmt, Trips] = {}
+        self._loops: dict[Stmt, InductionVariable] = {}
         self._defined: dict[Var, Linear] = {}
         self._params: dict[Var, Linear] = {}
         self._final: dict[Var, Linear] = {}
@@ -82,7 +82,7 @@ class Integers:
         definitions = self.sites.definitions.get(var, [])
         loop = self.sites.counting(var, site)
         if loop is not None:
-            return self.trips(loop).value
+            return self.induction_variable(loop).value
         if var in self.sites.counted:
             return self.unknown(var.name, site)
         if var in self.sites.params:
@@ -184,28 +184,28 @@ class Integers:
             return value
         (step,) = steps
         if not step.terms:
-            before = self.trips(carrier).before
+            before = self.induction_variable(carrier).before
             start = self._initial(var, first)
             if before is not None:
                 symbol.facts.append(equal(value, start + before * step.constant))
-                if step.constant >= 0 and is_plainly_nonnegative(start):
+                if step.constant >= 0 and is_trivially_nonnegative(start):
                     symbol.nonnegative = True
         return value
 
     # ---- loops -------------------------------------------------------------------------------------------------------
 
-    def trips(self, loop: Stmt) -> Trips:
+    def induction_variable(self, loop: Stmt) -> InductionVariable:
         """The induction variable of a loop."""
         if loop not in self._loops:
             self._loops[loop] = self._for(loop) if isinstance(loop, For) else self._fictitious(loop, "trip")
         return self._loops[loop]
 
-    def _fictitious(self, loop: Stmt, name: str) -> Trips:
+    def _fictitious(self, loop: Stmt, name: str) -> InductionVariable:
         loops = (*self.sites.at[loop].loops, loop)
         trip = Symbol(f"{name}_trip", loops, nonnegative=True)
-        return Trips(trip, 1, Affine.atom(trip), Affine.atom(Symbol(name, loops)))
+        return InductionVariable(trip, 1, Affine.atom(trip), Affine.atom(Symbol(name, loops)))
 
-    def _for(self, loop: For) -> Trips:
+    def _for(self, loop: For) -> InductionVariable:
         site = self.sites.at[loop]
         step = loop.step.value if isinstance(loop.step, Const) else None
         if type(step) is not int or step == 0:
@@ -219,14 +219,14 @@ class Integers:
         if start is not None:
             before = (value - start) * sign
             symbol.facts.append(at_least(before, 0))
-            symbol.nonnegative |= sign > 0 and is_plainly_nonnegative(start)
+            symbol.nonnegative |= sign > 0 and is_trivially_nonnegative(start)
             if abs(step) > 1:
                 before = Affine.atom(Symbol(f"{loop.target.name}_trip", loops, nonnegative=True))
                 symbol.facts.append(equal(value, start + before * step))
         if stop is not None:
             symbol.facts.append(at_least((stop - value) * sign, 1))
-            symbol.nonnegative |= sign < 0 and is_plainly_nonnegative(stop + 1)
-        return Trips(symbol, sign, before, value)
+            symbol.nonnegative |= sign < 0 and is_trivially_nonnegative(stop + 1)
+        return InductionVariable(symbol, sign, before, value)
 
     # ---- expressions -------------------------------------------------------------------------------------------------
 
@@ -309,7 +309,7 @@ class Integers:
         if all(not (value - known).terms for value in values):
             return max(values, key=lambda value: value.constant * sign)
         result = self.derive(("max" if sign > 0 else "min", *values), values, fact)
-        nonnegative = (any if sign > 0 else all)(is_plainly_nonnegative(value) for value in values)
+        nonnegative = (any if sign > 0 else all)(is_trivially_nonnegative(value) for value in values)
         result.atoms[0].nonnegative |= nonnegative
         return result
 
@@ -321,7 +321,7 @@ class Integers:
         if not value.terms:
             return Affine(value.constant // divisor)
         result = self.derive(("quotient", value, divisor), [value], fact)
-        result.atoms[0].nonnegative |= is_plainly_nonnegative(value)
+        result.atoms[0].nonnegative |= is_trivially_nonnegative(value)
         return result
 
     def _choice(self, test: Expr, a: Expr, b: Expr, site: Site) -> Linear | None:
@@ -366,7 +366,7 @@ class Integers:
         if site not in self._domains:
             parts: list[Formula] = []
             for loop in site.loops:
-                parts.extend(self.trips(loop).order.facts)
+                parts.extend(self.induction_variable(loop).order.facts)
                 if isinstance(loop, While) and loop is not site.stmt:
                     header = self.sites.header(loop)
                     assert header is not None

@@ -27,7 +27,7 @@ class _Part:
 
 
 class Shortener:
-    """Moves parts of an expression to assignments before its statement.
+    """CopyPropagation parts of an expression to assignments before its statement.
 
     A sum of thousands of terms or hundreds of parentheses exceeds CPython's parser.  Parts are taken out
     unchanged, so rounding does not change.

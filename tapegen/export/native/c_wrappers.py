@@ -279,7 +279,7 @@ def _shared(entry: Entry, *, early: bool) -> Iterator[str]:
     Results of known sizes are checked before the call, which may write there, the rest when all sizes are known.
     """
     arrays = [_span(entry, parameter) for parameter in entry.given if isinstance(parameter.type, Array)]
-    rooms = [_room(entry, k, result, early=early) for k, result in enumerate(entry.returned)]
+    rooms = [_result_buffer(entry, k, result, early=early) for k, result in enumerate(entry.returned)]
     known = [_size_before(entry, result) is not None for result in entry.returned]
     for k, room in enumerate(rooms):
         if known[k] == early:
@@ -299,7 +299,7 @@ def _sizes(entry: Entry, parameter: Parameter) -> list[str]:
     return [f"{parameter.like or parameter.name}_n{axis}" for axis in axes]
 
 
-def _sizes_of_room(entry: Entry, result: Result) -> list[str]:
+def _buffer_sizes(entry: Entry, result: Result) -> list[str]:
     """The sizes of a result with the shape of an argument, before the call."""
     return _sizes(entry, next(parameter for parameter in entry.given if parameter.name == result.like))
 
@@ -319,7 +319,7 @@ def _span(entry: Entry, parameter: Parameter, *, given: bool = False) -> str:
     return f"(const char *){parameter.name}, sizeof({_item(type_)}), {rank}, {shape}, {steps}"
 
 
-def _room(entry: Entry, k: int, result: Result, *, early: bool) -> str:
+def _result_buffer(entry: Entry, k: int, result: Result, *, early: bool) -> str:
     """The memory of a result, as a vector of bytes; empty where it is not wanted.
 
     Before the call a result of unknown sizes counts as one scalar.
@@ -339,7 +339,7 @@ def _size_before(entry: Entry, result: Result) -> str | None:
     if isinstance(type_, Array) and type_.rank:
         if entry.kind != "call" or result.like not in {parameter.name for parameter in entry.given}:
             return None
-        sizes = _sizes_of_room(entry, result)
+        sizes = _buffer_sizes(entry, result)
     return " * ".join([*sizes, f"sizeof({_item(type_)})"])
 
 
@@ -386,7 +386,7 @@ def _argument(entry: Entry, k: int, parameter: Parameter) -> list[str]:
 def _lent(entry: Entry, result: Result) -> list[str]:
     """The caller's memory for a result, as an array; without items where the result is not wanted."""
     assert isinstance(result.type, Array)
-    sizes = [f"({result.name} == NULL ? 0 : {size})" for size in _sizes_of_room(entry, result)]
+    sizes = [f"({result.name} == NULL ? 0 : {size})" for size in _buffer_sizes(entry, result)]
     c_type = _item(result.type)
     strides = _strides(result.name, replace(result.type, layout="C"), sizes)
     steps = [f"({stride}) * (int64_t)sizeof({c_type})" for stride in strides]

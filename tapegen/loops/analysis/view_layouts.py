@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.analysis.liveness import Liveness
-from tapegen.analysis.memory_access import content_reads, is_one_of, is_place, puts, sources, written
+from tapegen.analysis.memory_access import content_reads, is_one_of, is_place, list_stores, sources, written
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Function, Load, Slice, Stmt, Tuple, Var
 from tapegen.ir.types import Array
@@ -95,7 +95,7 @@ class Reshapes:
                 targets = [target for target in stmt.targets if is_place(target)]
                 if targets and (given := list(sources(stmt.value))):
                     found.append((stmt, targets, given))
-            found += [(stmt, [sequence], [item]) for sequence, item in puts(stmt)]
+            found += [(stmt, [sequence], [item]) for sequence, item in list_stores(stmt)]
         return found
 
     @cached_property

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.analysis.activity import meets_complex
+from tapegen.analysis.activity import involves_complex
 from tapegen.errors import NoCompiledForm, TapegenError
 from tapegen.frontend.calls.custom_rules import own_rule
 from tapegen.frontend.templates.cache import written_out as from_template
@@ -80,7 +80,7 @@ def inline_templates(function: Function) -> Function:
     odd = {func for func in called if not _is_plain(func)}
     calls = [(call, stmt) for stmt in _calling(function.body, odd) for call in _calls(stmt) if call.func in odd]
     for call, stmt in calls:
-        rule = rule_of(call.func) if meets_complex(call) else None
+        rule = rule_of(call.func) if involves_complex(call) else None
         if rule is not None and not rule.of_complex:
             raise NoCompiledForm(f"{callable_text(call.func)} of complex numbers", stmt.origin)
     if not any(_body_of(call) for call, _ in calls):

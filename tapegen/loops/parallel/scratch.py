@@ -220,7 +220,7 @@ def _is_behind(stmt: Stmt, array: Var, counters: tuple[Var, ...]) -> bool:
             loads = [load for load in traversal.loads(header) if load.array == array]
             if any(load.index[: len(counters)] != counters for load in loads):
                 return False
-            if array in traversal.whole_reads(header):
+            if array in traversal.unindexed_reads(header):
                 return False
     return True
 

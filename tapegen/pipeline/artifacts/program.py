@@ -22,7 +22,7 @@ from tapegen.pipeline.artifacts.differentiated_arguments import Owner, Selection
 from tapegen.pipeline.fault_boundary import Boundary, Subject
 from tapegen.pipeline.options import Options
 from tapegen.transform.messages import called_functions, has_messages
-from tapegen.transform.simplify.real_domain import meets_complex_numbers
+from tapegen.transform.simplify.real_domain import involves_complex_numbers
 
 if TYPE_CHECKING:
     from tapegen.pipeline.derivation import Stages
@@ -122,7 +122,7 @@ class Program:
     @property
     def is_complex(self) -> bool:
         """Whether any value of the program is complex."""
-        return self.once("is complex", lambda: meets_complex_numbers(self.lowered.function))
+        return self.once("is complex", lambda: involves_complex_numbers(self.lowered.function))
 
     @property
     def mutated(self) -> frozenset[str]:

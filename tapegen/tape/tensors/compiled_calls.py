@@ -14,7 +14,7 @@ from tapegen.frontend.calls.random_replay import refuse_unseeded
 from tapegen.frontend.source.synthesize import function_from_text
 from tapegen.pipeline.options import Options
 from tapegen.runtime.bound_call import BoundCall
-from tapegen.runtime.random_state import States, drawing_again, states_of
+from tapegen.runtime.random_state import States, repeating_draws, states_of
 from tapegen.runtime.stored_state import stored_actively
 from tapegen.tape.engine import pytree
 from tapegen.tape.engine.stack_frames import user_span
@@ -61,7 +61,7 @@ class Applied:
         full = [_zeros(out) if bar is None else bar for bar, out in zip(bars, outs, strict=True)]
         if any(isinstance(bar, Tensor) and is_tracked(bar._id) for bar in full) or self._varies():
             self._refuse_stores()
-            with drawing_again(self.drawn):
+            with repeating_draws(self.drawn):
                 found = _second_order(self.function, self.kept, self.wrt, pytree.refilled(value, full))
         else:
             found = pullback(pytree.refilled(value, [_like(_bare(b), o) for b, o in zip(full, outs, strict=True)]))
@@ -79,7 +79,7 @@ class Applied:
             pytree.mapped(item, lambda leaf: _tangent(leaf, next(remaining))) if place in self.wrt else None
             for place, item in enumerate(args)
         )
-        with drawing_again(self.drawn):
+        with repeating_draws(self.drawn):
             return list(pytree.leaves(self.function.with_options(has_aux=False).jvp(args, tangents, **kwargs)[1]))
 
     def _refuse_stores(self) -> None:

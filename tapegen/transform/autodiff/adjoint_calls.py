@@ -116,7 +116,7 @@ class CallAdjoints:
         if isinstance(target.type, Array) and isinstance(number.type, Scalar):
             # one scalar for all elements stays a scalar where the partial has the shape of the result
             number = self.cotangents.bind_number(number) if several else number
-            cotangent: Expr = builders.broadcast_again(total, number)
+            cotangent: Expr = builders.rebroadcast(total, number)
         else:
             cotangent = number = self.cotangents.bind(total, target) if several else total
         # look up only what this statement reads: the cotangent may contain the same names with values of another time
@@ -136,7 +136,7 @@ class CallAdjoints:
                 terms.append(guarded(factor, partial, [cotangent if test == given else test for test in tests]))
         self.cotangents.emit_block(block)
         for (arg, _), term in zip(wanted, terms, strict=True):
-            self.cotangents.contribute(arg, self.cotangents.kept(arg, self.unbroadcast(term, arg, target), stmt))
+            self.cotangents.contribute(arg, self.cotangents.as_variable(arg, self.unbroadcast(term, arg, target), stmt))
 
     def _spans(self, partial: Expr, target: Var) -> bool:
         """Whether a partial is known to have the shape of the result."""
@@ -159,7 +159,7 @@ class CallAdjoints:
             # the cotangent of a value whose definition is being reversed has no other reader; it may still be a view
             if bars[-1] == self.cotangents.cotangent(target).name and (total == bars[-1] or builders.is_fresh(total)):
                 given_away.add(bars[-1])
-        given_away = {bar for bar in given_away if not self.cotangents.is_kept(bar)}
+        given_away = {bar for bar in given_away if not self.cotangents.is_guarded(bar)}
         if any(isinstance(arg.type, ListOf) and self._is_active(arg) for arg in call.args):
             self._spread_over_list(stmt, targets[0], call, bars[0])
             return
@@ -179,8 +179,8 @@ class CallAdjoints:
         self.cotangents.emit_block(block)
         for (arg, _), term in zip(wanted, terms, strict=True):
             owned = True if term in given_away and len(wanted) == 1 else None
-            term = self.cotangents.kept(arg, self._fitted(call, rule, term, arg, targets[0]), stmt)
-            self.cotangents.contribute(arg, term, owned=owned and not self.cotangents.is_kept(term))
+            term = self.cotangents.as_variable(arg, self._fitted(call, rule, term, arg, targets[0]), stmt)
+            self.cotangents.contribute(arg, term, owned=owned and not self.cotangents.is_guarded(term))
 
     def _routine(
         self, stmt: Assign, targets: tuple[Var, ...], call: Call, routine: Routine, totals: tuple[Expr | None, ...]
@@ -218,8 +218,8 @@ class CallAdjoints:
         bar = self.cotangents.bind(bar, target)
         k = Var(self.names.fresh("k"), INT)
         item_type = sequence.type.item
-        if sequence in self.cotangents.mirrors:
-            kept = self.residuals.kept_items(stmt, sequence)
+        if sequence in self.cotangents.shadows:
+            kept = self.residuals.saved_items(stmt, sequence)
             assert isinstance(item_type, Array)
             item_bar = Var(self.names.fresh("item_bar"), item_type)
             part = Load(bar, (k,), item_type) if whole and isinstance(bar, Var) else bar
@@ -229,7 +229,7 @@ class CallAdjoints:
             )
             self.cotangents.emit(For(k, Const(0), Call(len, (kept,), (), INT), Const(1), body, stmt.origin))
             return
-        items_bar = self.cotangents.settle(sequence)
+        items_bar = self.cotangents.materialize(sequence)
         part = Load(bar, (k,), item_type) if whole and isinstance(bar, Var) else bar
         held = Call(intrinsics.item, (items_bar, k), (), item_type)
         added = Effect(Call(intrinsics.set_item, (items_bar, k, builders.add(held, part)), ()))
@@ -250,7 +250,7 @@ class CallAdjoints:
     def _item(self, stmt: Assign, target: Var, call: Call, totals: tuple[Expr | None, ...]) -> None:
         sequence = call.args[0]
         assert isinstance(sequence, Var) and totals[0] is not None
-        bar = self.cotangents.settle(sequence)
+        bar = self.cotangents.materialize(sequence)
         index = self.residuals.expression(stmt, call.args[1])
         assert isinstance(target.type, (Array, Scalar))
         held = Call(intrinsics.item, (bar, index), (), target.type)
@@ -260,7 +260,7 @@ class CallAdjoints:
         """Reverse `x = items.pop()`: the cotangent goes back to the end of the list."""
         (sequence,) = call.args
         assert isinstance(sequence, Var)
-        bar = self.cotangents.settle(sequence)
+        bar = self.cotangents.materialize(sequence)
         self.cotangents.emit(Effect(Call(intrinsics.append, (bar, total), (), bar.type)))
 
     def new_list(self, stmt: Assign, target: Var, value: Expr) -> None:
@@ -270,7 +270,7 @@ class CallAdjoints:
         cot = self.cotangents.cotangent(target)
         if cot.empty or not isinstance(target.type, ListOf):
             return
-        items: Expr = self.cotangents.settle(target)
+        items: Expr = self.cotangents.materialize(target)
         if self.scopes.is_merge(target):  # before this statement, the name holds another list
             taken = self.cotangents.take(target)
             assert taken is not None
@@ -283,9 +283,9 @@ class CallAdjoints:
         """Reverse `append` and `set_item` of a run-time list."""
         sequence, value = stmt.call.args[0], stmt.call.args[-1]
         assert isinstance(sequence, Var)
-        if sequence not in self.cotangents.active or sequence in self.cotangents.mirrors:
+        if sequence not in self.cotangents.active or sequence in self.cotangents.shadows:
             return
-        bar = self.cotangents.settle(sequence)
+        bar = self.cotangents.materialize(sequence)
         held = Var(self.names.fresh("item_bar"), value.type)
         if stmt.call.func is intrinsics.append:
             self.cotangents.emit(Assign((held,), Call(intrinsics.pop, (bar,), (), value.type)))

@@ -76,7 +76,7 @@ class ControlFlowAdjoints:
             return
         self.cotangents.flush(stmt)
         for var in (*around, *defined):
-            self.cotangents.settle(var)
+            self.cotangents.materialize(var)
         state = {var: self.cotangents.of[var].named for var in defined}
         body = self.blocks.nested(parts[0], around)
         for var, named in state.items():
@@ -99,7 +99,7 @@ class ControlFlowAdjoints:
         shared = _shared_moves(first, second)
         changed = traversal.assigned_in(*body, *orelse)
         read = frozenset().union(*map(traversal.reads, shared))
-        by_reference = self.cotangents.shadowed.union(self.cotangents.mirrors)
+        by_reference = self.cotangents.shadowed.union(self.cotangents.shadows)
         if not shared or not read.isdisjoint(changed) or not by_reference.isdisjoint(_mentioned((shared,))):
             return stmt.body, stmt.orelse
         shared = tuple(replace(move) for move in shared)
@@ -195,7 +195,7 @@ class ControlFlowAdjoints:
             return None
         self.cotangents.flush(stmt)
         for var in around:
-            self.cotangents.settle(var)
+            self.cotangents.materialize(var)
         body = self.blocks.nested(trip, around)
         return body if _does_something(body) else None
 
@@ -217,7 +217,7 @@ class ControlFlowAdjoints:
             if var not in self.cotangents.active or not is_floating(var.type):
                 continue
             if var in joined or any(id(scope) in inside for scope in self.scopes.owner[var].chain):
-                cot = self.cotangents.cotangent(var) if var in self.cotangents.mirrors else self.cotangents.of.get(var)
+                cot = self.cotangents.cotangent(var) if var in self.cotangents.shadows else self.cotangents.of.get(var)
                 if cot is not None and not cot.empty:
                     defined.setdefault(var)
             else:

@@ -79,15 +79,15 @@ class CotangentMap:
         self,
         function: Function,
         facts: Facts,
-        mirrors: ShadowArrays,
+        shadows: ShadowArrays,
         names: NameSupply,
         residuals: Residuals,
         reverse_view: Callable[[Assign, Var, Call, Expr], None],
     ) -> None:
         self.facts, self.scopes, self.effects = facts, facts.scopes, facts.effects
-        self.mirrors, self.names, self.residuals = mirrors.of, names, residuals
+        self.shadows, self.names, self.residuals = shadows.of, names, residuals
         self._reverse_view = reverse_view
-        self.active = facts.activity.active | mirrors.of.keys()
+        self.active = facts.activity.active | shadows.of.keys()
         self.of: dict[Var, Cotangent] = {}
         self.here: tuple[Stmt, bool] | None = None  # a statement, and whether the backward sweep is still after it
         self.stands_at: dict[Stmt, Stmt] = {}  # parts of moves reversed separately -> statements of the program
@@ -97,7 +97,7 @@ class CotangentMap:
         self.apart = {  # views whose cotangent is an array of its own
             var: value
             for var, value in self.residuals.views.items()
-            if isinstance(value, Call) and value.func in intrinsics.READ_ONLY_VIEWS and var not in self.mirrors
+            if isinstance(value, Call) and value.func in intrinsics.READ_ONLY_VIEWS and var not in self.shadows
         }
         self.shadowed: set[Var] = set()  # views whose cotangent is a view
         self.out: list[Stmt] = []  # the backward block under construction
@@ -119,8 +119,8 @@ class CotangentMap:
 
     def cotangent(self, var: Var) -> Cotangent:
         cot = self.of.get(var)
-        if cot is None and var in self.mirrors:
-            cot = self.of[var] = Cotangent(self.mirrors[var], named=True)
+        if cot is None and var in self.shadows:
+            cot = self.of[var] = Cotangent(self.shadows[var], named=True)
         if cot is None:
             type_ = var.type
             if isinstance(type_, Array):
@@ -151,7 +151,7 @@ class CotangentMap:
         origins = {term.origin for term in cot.pending}
         return origins.pop() if len(origins) == 1 else None
 
-    def settle(self, var: Var) -> Var:
+    def materialize(self, var: Var) -> Var:
         """Give the cotangent its name, holding all contributions so far; it may then be updated in place."""
         cot = self.cotangent(var)
         if not cot.named and self._has_shadow(var):
@@ -162,7 +162,7 @@ class CotangentMap:
         origin = self.origin_of(cot)
         is_array = isinstance(var.type, Array)
         if isinstance(var.type, ListOf):
-            self._settle_list(var, cot)
+            self._materialize_list(var, cot)
         elif cot.named:
             if total is not None:
                 if is_array:
@@ -184,7 +184,7 @@ class CotangentMap:
         cot.pending = []
         return cot.name
 
-    def _settle_list(self, var: Var, cot: Cotangent) -> None:
+    def _materialize_list(self, var: Var, cot: Cotangent) -> None:
         """The same for a run-time list: contributions through its other names, which have as many items, are added."""
         assert isinstance(var.type, ListOf)
         terms = [term.expr for term in cot.pending]
@@ -232,7 +232,7 @@ class CotangentMap:
         while True:
             for var, cot in list(self.of.items()):
                 if cot.pending and var not in self.apart and self._is_of(var, roots):
-                    self.settle(var)
+                    self.materialize(var)
             found = ((var, self.of.get(var)) for var in self.apart)
             waiting = [var for var, cot in found if cot is not None and not cot.empty and self._is_of(var, roots)]
             if not waiting:
@@ -277,16 +277,16 @@ class CotangentMap:
         stmt = self.scopes.assigns[var][0]
         type_ = self.cotangent(var).name.type
         if isinstance(value, Load):
-            return Load(self.settle(value.array), self.residuals.index(stmt, value.index), type_)
+            return Load(self.materialize(value.array), self.residuals.index(stmt, value.index), type_)
         base = value.args[0]
         assert isinstance(base, Var)
         rest = tuple(self.residuals.expression(stmt, arg) for arg in value.args[1:])
         kwargs = tuple((name, self.residuals.expression(stmt, arg)) for name, arg in value.kwargs)
-        return Call(value.func, (self.settle(base), *rest), kwargs, type_)
+        return Call(value.func, (self.materialize(base), *rest), kwargs, type_)
 
     def consume(self, var: Var) -> Expr | None:
         """All contributions to a value whose definition is being reversed; None when there are none."""
-        if var in self.mirrors:
+        if var in self.shadows:
             return self.taken(var)
         cot = self.of.get(var)
         if cot is None or cot.empty:
@@ -304,7 +304,7 @@ class CotangentMap:
 
     def taken(self, var: Var) -> Var:
         """The contents of the shadow array of a value; it is zero afterwards, ready for the next backward sweep."""
-        mine = self.mirrors[var]
+        mine = self.shadows[var]
         held = Var(self.names.fresh(bar_name(var.name)), builders.copy(mine).type)
         self.emit(Assign((held,), builders.copy(mine)))
         self.emit(Store(mine, (), Const(0.0)))
@@ -312,7 +312,7 @@ class CotangentMap:
 
     def forget(self, var: Var) -> None:
         """Drop contributions that have been passed on."""
-        if var in self.mirrors:
+        if var in self.shadows:
             return
         cot = self.of[var]
         cot.named = False
@@ -335,24 +335,24 @@ class CotangentMap:
         cot.pending = []
         return Contribution(total, owned)
 
-    def kept(self, var: Var, expr: Expr, use: Stmt | None = None) -> Expr:
+    def as_variable(self, var: Var, expr: Expr, use: Stmt | None = None) -> Expr:
         """A cotangent, or the contribution of a use to it, as a variable that guards may test as long as it is live."""
         place = Place(var, use)
-        if place not in self.guards.wanted or var in self.mirrors or not isinstance(var.type, (Array, Scalar)):
+        if place not in self.guards.wanted or var in self.shadows or not isinstance(var.type, (Array, Scalar)):
             return expr
         number = builders.without_broadcast(expr)
-        stays = isinstance(number, Const) or (isinstance(number, Var) and not self._is_named_again(number))
+        stays = isinstance(number, Const) or (isinstance(number, Var) and not self._has_several_definitions(number))
         if not stays:
             own_name = use is None and number is expr and not self.scopes.is_merge(var)
             number = self.bind(number, var) if own_name else self._bound_anew(number)
         self.guards.keep(place, number, again=use is None)
-        return builders.broadcast_again(expr, number)
+        return builders.rebroadcast(expr, number)
 
-    def _is_named_again(self, name: Var) -> bool:
+    def _has_several_definitions(self, name: Var) -> bool:
         """Whether a cotangent variable has several assignments, as that of a merge does."""
         return any(cot.name == name and self.scopes.is_merge(var) for var, cot in self.of.items())
 
-    def is_kept(self, expr: Expr) -> bool:
+    def is_guarded(self, expr: Expr) -> bool:
         """Whether guards may still test an array, so that it must not be modified."""
         return isinstance(expr, Var) and expr in self.guards.names
 

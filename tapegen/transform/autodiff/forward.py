@@ -215,7 +215,7 @@ class _Pusher:
             self._call(stmt, targets, value)
 
     def _latch(self, stmt: Assign, targets: tuple[Var, ...], values: tuple[Expr, ...]) -> None:
-        """Moves, all at once: the tangents move alike (and first: they may read the old shapes)."""
+        """CopyPropagation, all at once: the tangents move alike (and first: they may read the old shapes)."""
         moved = [(self.dot(t), self.tangent(v)) for t, v in zip(targets, values, strict=True) if t in self.active]
         tangents, sources = tuple(t for t, _ in moved), tuple(v for _, v in moved)
         self.emit(Assign(tangents, sources[0] if len(sources) == 1 else Tuple(sources), stmt.origin))
@@ -262,7 +262,7 @@ class _Pusher:
         if rule is None or rule.kind == "inactive":
             for target in targets:
                 if target in self.active:
-                    self._define(stmt, target, _room(target, call))
+                    self._define(stmt, target, _tangent_buffer(target, call))
         elif rule.kind == "partials":
             self._partials(stmt, targets[0], call, rule)
         elif rule.kind == "linear":
@@ -418,7 +418,7 @@ def _tangent_type(type_: Type) -> Type:
     return type_
 
 
-def _room(target: Var, call: Call) -> Expr:
+def _tangent_buffer(target: Var, call: Call) -> Expr:
     """The tangent of a new array: uninitialized if the array is, else zeros."""
     zero = builders.zero_like(target)
     if call.func not in (np.empty, np.empty_like):

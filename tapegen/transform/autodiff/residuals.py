@@ -27,12 +27,12 @@ from tapegen.transform.autodiff.shadow_memory import ShadowArrays
 class Residuals:
     """Reads of primal values, and the copies that are saved for them."""
 
-    def __init__(self, function: Function, facts: Facts, mirrors: ShadowArrays, names: NameSupply) -> None:
+    def __init__(self, function: Function, facts: Facts, shadows: ShadowArrays, names: NameSupply) -> None:
         self.function = function
         self.facts = facts
         self.scopes, self.shapes, self.effects = facts.scopes, facts.shapes, facts.effects
         self.names = names
-        self.mirrors = mirrors.of
+        self.shadows = shadows.of
         self.views = {var: value for var, value in _views(function.body).items() if not self.scopes.is_merge(var)}
         self.before: dict[Stmt, list[Assign]] = {}
         self.after: dict[Stmt, list[Assign]] = {}
@@ -42,7 +42,7 @@ class Residuals:
 
     def expression(self, stmt: Stmt, expr: Expr) -> Expr:
         """An integer or boolean expression of a forward statement, for use in the backward sweep."""
-        loads, places = traversal.loads(expr), traversal.whole_reads(expr)
+        loads, places = traversal.loads(expr), traversal.unindexed_reads(expr)
         if all(self.facts.is_final(stmt, load.array, load.index) for load in loads) and all(
             self.facts.is_final(stmt, place, ()) for place in places
         ):
@@ -82,7 +82,7 @@ class Residuals:
         """The result of a forward statement, as the statement left it."""
         if not isinstance(var.type, Array) or self.facts.is_final(stmt, var, ()):
             return var
-        return self._kept_after(stmt, var, builders.copy(var), f"{var.name}_kept")
+        return self._save_after(stmt, var, builders.copy(var), f"{var.name}_kept")
 
     def length_at(self, stmt: Stmt, after: bool, items: Var) -> Expr:
         """The length of a run-time list before or after a forward statement."""
@@ -94,9 +94,9 @@ class Residuals:
             return length
         if not after:
             return self.capture(stmt, length, f"{items.name}_n0")
-        return self._kept_after(stmt, items, length, f"{items.name}_n0")
+        return self._save_after(stmt, items, length, f"{items.name}_n0")
 
-    def _kept_after(self, stmt: Stmt, var: Var, expr: Expr, name: str) -> Var:
+    def _save_after(self, stmt: Stmt, var: Var, expr: Expr, name: str) -> Var:
         """Save a property of a variable as a forward statement leaves it."""
         key = (stmt, var)
         if key not in self.captured:
@@ -110,7 +110,7 @@ class Residuals:
         key = (stmt, expr)
         if key not in self.captured:
             # the forward sweep itself may read a saved condition or index, but never a saved copy of an array
-            kept = self._kept_later(stmt, expr) if isinstance(expr.type, Array) else None
+            kept = self._saved_later(stmt, expr) if isinstance(expr.type, Array) else None
             if kept is None:
                 kept = Var(self.names.fresh(f"{base}_kept" if isinstance(expr.type, Array) else base), expr.type)
                 self._own_capture(stmt, Assign((kept,), expr, stmt.origin), self.before)
@@ -124,7 +124,7 @@ class Residuals:
         All statements that read the same contents share the saved copy.
         """
         expr = builders.copy(var)
-        kept = self._kept_later(stmt, expr)
+        kept = self._saved_later(stmt, expr)
         return self.capture(self._changing(stmt, expr), expr, self._root_name(var)) if kept is None else kept
 
     def _changing(self, stmt: Stmt, expr: Expr) -> Stmt:
@@ -138,7 +138,7 @@ class Residuals:
                     return after
         return after
 
-    def _kept_later(self, stmt: Stmt, expr: Expr) -> Var | None:
+    def _saved_later(self, stmt: Stmt, expr: Expr) -> Var | None:
         """The same value, saved at a later statement of the same block.
 
         Nothing in between may assign a variable of the expression or write to memory that it reads.  A block runs to
@@ -170,12 +170,12 @@ class Residuals:
         }
         return self._spelled(traversal.substitute(expr, views)) if views else expr
 
-    def kept_items(self, stmt: Stmt, sequence: Var) -> Var:
+    def saved_items(self, stmt: Stmt, sequence: Var) -> Var:
         """The shadow arrays in a list, as they were at a forward statement."""
         key = (stmt, sequence)
         if key not in self.captured:
-            kept = Var(self.names.fresh(f"{self.mirrors[sequence].name}_kept"), sequence.type)
-            items = Call(list, (self.mirrors[sequence],), (), sequence.type)
+            kept = Var(self.names.fresh(f"{self.shadows[sequence].name}_kept"), sequence.type)
+            items = Call(list, (self.shadows[sequence],), (), sequence.type)
             self._own_capture(stmt, Assign((kept,), items, stmt.origin), self.before)
             self.captured[key] = kept
         return self.captured[key]

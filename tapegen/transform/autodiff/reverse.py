@@ -112,7 +112,7 @@ def reverse(
     wrt: tuple[Var, ...],
     active_results: tuple[bool, ...],
     facts: Facts,
-    mirrors: ShadowArrays,
+    shadows: ShadowArrays,
     names: NameSupply,
     selecting: Mapping[Stmt, Selection],
 ) -> Sweeps:
@@ -128,14 +128,14 @@ def reverse(
         Which of the returned values are differentiated.
     facts : Facts
         Analyses of `function`.
-    mirrors : ShadowArrays
+    shadows : ShadowArrays
         The arrays whose cotangents the forward sweep creates.
     names : NameSupply
         Supply of fresh names; knows every name of `function`.
     selecting : mapping
         Loops of which only one iteration is reversed.
     """
-    return ReverseSweepBuilder(function, wrt, active_results, facts, mirrors, names, selecting).run()
+    return ReverseSweepBuilder(function, wrt, active_results, facts, shadows, names, selecting).run()
 
 
 class ReverseSweepBuilder:
@@ -147,17 +147,17 @@ class ReverseSweepBuilder:
         wrt: tuple[Var, ...],
         active_results: tuple[bool, ...],
         facts: Facts,
-        mirrors: ShadowArrays,
+        shadows: ShadowArrays,
         names: NameSupply,
         selecting: Mapping[Stmt, Selection],
     ) -> None:
-        self.function, self.names, self.mirrors = function, names, mirrors.of
+        self.function, self.names, self.shadows = function, names, shadows.of
         self.scopes, self.shapes, self.effects = facts.scopes, facts.shapes, facts.effects
-        self.residuals = Residuals(function, facts, mirrors, names)
-        self.cotangents = CotangentMap(function, facts, mirrors, names, self.residuals, self._reverse_view)
+        self.residuals = Residuals(function, facts, shadows, names)
+        self.cotangents = CotangentMap(function, facts, shadows, names, self.residuals, self._reverse_view)
         self.wrt = wrt
         self.active_results = active_results
-        self.shares, self.made = mirrors.shares, mirrors.made
+        self.shares, self.made = shadows.shares, shadows.made
         self.calls = CallAdjoints(facts, self.cotangents, self.residuals)
         self.loops: list[Span | None] = []  # those that are being reversed
         self.explained: set[Span | None] = set()  # those of them whose own statements are reversed inside
@@ -172,8 +172,8 @@ class ReverseSweepBuilder:
         self.block(tuple(body))
         gradients = tuple(self._gradient(param) for param in self.wrt)
         for param in self.function.params:
-            if param in self.mirrors and param not in self.wrt:
-                self.cotangents.emit(Store(self.mirrors[param], (), Const(0.0)))
+            if param in self.shadows and param not in self.wrt:
+                self.cotangents.emit(Store(self.shadows[param], (), Const(0.0)))
         return Sweeps(
             tuple(self.cotangents.out),
             seeds,
@@ -189,7 +189,7 @@ class ReverseSweepBuilder:
             self.control.trips,
             self.control.trip_index,
             self.control.counters,
-            frozenset(self.mirrors.values()),
+            frozenset(self.shadows.values()),
             self.made,
         )
 
@@ -211,14 +211,14 @@ class ReverseSweepBuilder:
                     self.cotangents.of[value] = Cotangent(seed, named=True)
                 else:
                     self.cotangents.contribute(value, seed, owned=False)
-                if isinstance(type_, ListOf) and value in self.mirrors:
-                    self.cotangents.settle(
+                if isinstance(type_, ListOf) and value in self.shadows:
+                    self.cotangents.materialize(
                         value
                     )  # other variables that hold its items take their cotangents without accessing the list
         return tuple(seeds)
 
     def _gradient(self, param: Var) -> Expr:
-        if param in self.mirrors:
+        if param in self.shadows:
             return self.cotangents.taken(param)
         cot = self.cotangents.cotangent(param)
         owned = cot.named or len(cot.pending) > 1 or (bool(cot.pending) and cot.pending[0].owned)
@@ -287,7 +287,7 @@ class ReverseSweepBuilder:
         for var in touched:
             cot = self.cotangents.of[var]
             if cot.pending or not cot.named:
-                self.cotangents.settle(var)
+                self.cotangents.materialize(var)
         inner, self.cotangents.out = self.cotangents.out, outer_out
         self.cotangents.guards.kept = outer_guards
         return tuple(inner)
@@ -324,7 +324,7 @@ class ReverseSweepBuilder:
         if stmt in self.shares:
             self._view_or_copy(stmt, targets[0])
             return
-        if any(target in self.mirrors for target in targets) and any(move.sources for _, move in moves(stmt)):
+        if any(target in self.shadows for target in targets) and any(move.sources for _, move in moves(stmt)):
             self._moved(stmt)
             return
         if isinstance(value, Tuple) and len(value.items) == len(targets):
@@ -339,7 +339,7 @@ class ReverseSweepBuilder:
     def _dropped(self, call: Call, target: Var) -> None:
         """A popped item that nothing reads: the list of cotangents needs as many items all the same."""
         sequence = call.args[0]
-        if sequence in self.cotangents.active and sequence not in self.mirrors:
+        if sequence in self.cotangents.active and sequence not in self.shadows:
             self.calls.popped(call, builders.zero_like(target))
 
     def _moved(self, stmt: Assign) -> None:
@@ -348,7 +348,7 @@ class ReverseSweepBuilder:
             self._value(stmt, stmt.targets[0], stmt.value)
         elif isinstance(stmt.value, (Tuple, Var)):
             items = stmt.value.items if isinstance(stmt.value, Tuple) else (stmt.value,)
-            rest = [(t, item) for t, item in zip(stmt.targets, items, strict=True) if t not in self.mirrors]
+            rest = [(t, item) for t, item in zip(stmt.targets, items, strict=True) if t not in self.shadows]
             self._latch(tuple(t for t, _ in rest), tuple(item for _, item in rest))
 
     def _view_or_copy(self, stmt: Assign, target: Var) -> None:
@@ -368,17 +368,19 @@ class ReverseSweepBuilder:
                 continue
             taken = self.cotangents.take(target)
             if taken is not None and isinstance(value, Var) and value in self.cotangents.active:
-                taken = replace(taken, expr=self.cotangents.kept(target, taken.expr))
+                taken = replace(taken, expr=self.cotangents.as_variable(target, taken.expr))
                 moved.append((value, taken))
         for value, taken in moved:
-            self.cotangents.contribute(value, taken.expr, owned=taken.owned and not self.cotangents.is_kept(taken.expr))
+            self.cotangents.contribute(
+                value, taken.expr, owned=taken.owned and not self.cotangents.is_guarded(taken.expr)
+            )
 
     def _value(self, stmt: Assign, target: Var, value: Expr) -> None:
         if target in self.cotangents.shadowed and self.cotangents.cotangent(target).named:
             self.cotangents.forget(target)  # what was added to a shadow view is in its base already
             return
         if isinstance(target.type, ListOf):
-            if target not in self.mirrors:
+            if target not in self.shadows:
                 self.calls.new_list(stmt, target, value)
             return
         if self.scopes.is_merge(target):
@@ -392,7 +394,7 @@ class ReverseSweepBuilder:
             return
         if total is None:
             return
-        total = self.cotangents.kept(target, total)
+        total = self.cotangents.as_variable(target, total)
         if isinstance(value, Load):
             self._load(stmt, value, total)
         elif isinstance(value, Call):
@@ -406,7 +408,7 @@ class ReverseSweepBuilder:
         ]
         if any(total is not None for total in totals) and isinstance(stmt.value, Call):
             pairs = zip(stmt.targets, totals, strict=True)
-            totals = [total if total is None else self.cotangents.kept(target, total) for target, total in pairs]
+            totals = [total if total is None else self.cotangents.as_variable(target, total) for target, total in pairs]
             self.calls.call(stmt, stmt.targets, stmt.value, tuple(totals))
 
     def _load(self, stmt: Assign, load: Load, total: Expr) -> None:
@@ -414,11 +416,11 @@ class ReverseSweepBuilder:
             return
         if isinstance(load.array.type, ListOf):
             raise AssertionError("lists are read through ops.item")
-        base_bar = self.cotangents.settle(load.array)
+        base_bar = self.cotangents.materialize(load.array)
         self.cotangents.emit(Store(base_bar, self.residuals.index(stmt, load.index), total, accumulate=True))
 
     def _store(self, stmt: Store) -> None:
-        base_bar = self.cotangents.settle(stmt.array)
+        base_bar = self.cotangents.materialize(stmt.array)
         index = self.residuals.index(stmt, stmt.index)
         value = stmt.value
         part_type = self._part_type(stmt)
@@ -451,8 +453,8 @@ class ReverseSweepBuilder:
             self.cotangents.emit(Store(base_bar, index, zero))
         if reads:
             assert isinstance(value, Var)
-            term = self.cotangents.kept(value, term, stmt)
-            self.cotangents.contribute(value, term, owned=not self.cotangents.is_kept(term))
+            term = self.cotangents.as_variable(value, term, stmt)
+            self.cotangents.contribute(value, term, owned=not self.cotangents.is_guarded(term))
 
     def _fits(self, value: Var, type_: object) -> bool:
         return builders.rank_of(value.type) == builders.rank_of(type_)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.analysis.activity import meets_complex
+from tapegen.analysis.activity import involves_complex
 from tapegen.analysis.side_effects import effects_of
 from tapegen.analysis.value_ranges import Ranges
 from tapegen.errors import BadArgument, MissingRule, Span, TapegenError
@@ -74,7 +74,7 @@ def rule_for(call: Call, stmt: Stmt) -> Rule:
 
 def refuse_complex(call: Call, rule: Rule, stmt: Stmt) -> None:
     """Refuse a call on complex values that its rule does not cover (docs/complex.md)."""
-    if not rule.of_complex and meets_complex(call):
+    if not rule.of_complex and involves_complex(call):
         raise MissingRule(
             f"{callable_text(call.func)} has a derivative rule for real numbers only, and is complex here.",
             "Write it with functions that have one for complex numbers (docs/rules.md), or with real and imaginary "
@@ -186,7 +186,7 @@ def has_pole(call: Call, rule: Rule, again: bool) -> bool:
     """
     python = all(isinstance(arg.type, Scalar) and arg.type.python for arg in call.args)
     raises = python and call.func in _RAISES_INSTEAD
-    nonfinite = rule.nonfinite or (rule.poles and meets_complex(call))
+    nonfinite = rule.nonfinite or (rule.poles and involves_complex(call))
     return nonfinite and not raises and not _is_smooth(call, again)
 
 
@@ -204,7 +204,7 @@ def guards(
     if target not in aside:
         return [False for _ in partials]
     made = frozenset().union(*map(traversal.reads, block))
-    return [any(map(ranges.is_wild, made | traversal.free_vars(partial))) for partial in partials]
+    return [any(map(ranges.may_be_nonfinite, made | traversal.free_vars(partial))) for partial in partials]
 
 
 def refuse_other_active(

@@ -58,7 +58,7 @@ class ShadowArrays:
     groups: tuple[frozenset[Var], ...] = ()
 
 
-def mirror(
+def add_shadows(
     function: Function, conflicts: Iterable[Conflict], active: Set[Var], merges: Set[Var], names: NameSupply
 ) -> tuple[Function, ShadowArrays]:
     """Insert shadow arrays for the arrays whose aliasing is known only at run time.

@@ -364,7 +364,7 @@ class _Widener:
         for part in parts:
             whole = {
                 load.array for load in traversal.loads(part) if not _is_element(load.array, load.index)
-            } | traversal.whole_reads(part)
+            } | traversal.unindexed_reads(part)
             if any(var in self.carrying for var in whole):
                 return False
         return True
@@ -389,7 +389,7 @@ class _Widener:
         dtype = Const(getattr(np, type_.dtype))
         return Call(np.zeros, (Tuple(extents), dtype), (), Array(type_.dtype, len(extents), "C"))
 
-    def _zeros_beside(self, like: Var, dtype: str) -> Call:
+    def _tangent_zeros(self, like: Var, dtype: str) -> Call:
         """Allocate the tangents of a value in all directions."""
         assert isinstance(like.type, Array)
         extents: list[Expr] = [Call(intrinsics.dim, (like, Const(axis)), (), INT) for axis in range(like.type.rank)]
@@ -440,7 +440,7 @@ class _Widener:
         match stmt.value:
             case Call(np.zeros_like | np.empty_like, (Var() as like,)):
                 assert isinstance(targets[0].type, Array)
-                return Assign(targets, self._zeros_beside(like, targets[0].type.dtype), stmt.origin)
+                return Assign(targets, self._tangent_zeros(like, targets[0].type.dtype), stmt.origin)
             case Load(array, index):
                 new = Load(self.tables[array], self._index(array, Slice(), index), targets[0].type)
                 return Assign(targets, new, stmt.origin)
@@ -522,7 +522,7 @@ class _Widener:
                     like = self._sized_by(stmt)[0]
                     like = sizes.get(like, like)
                     room = Var(self.names.fresh(target.name), table.type)
-                    before.append(Assign((room,), self._zeros_beside(like, target.type.dtype)))
+                    before.append(Assign((room,), self._tangent_zeros(like, target.type.dtype)))
                     after.append(Store(room, self._index(target, direction), held[target]))
                     afterwards.append(Assign((table,), room))
                 else:

@@ -83,7 +83,7 @@ class Guards:
             return True
         (target, *_) = stmt.targets
         read = {target, *traversal.free_vars(call)}
-        return target in self.facts.set_aside and any(map(ranges.is_wild, read))
+        return target in self.facts.set_aside and any(map(ranges.may_be_nonfinite, read))
 
 
 def guarded(factor: Expr, partial: Expr, tests: Sequence[Expr]) -> Expr:

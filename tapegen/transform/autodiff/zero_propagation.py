@@ -22,7 +22,7 @@ _SUMS: frozenset[Any] = frozenset({operator.add, np.add, operator.sub, np.subtra
 _OF_FIRST: frozenset[Any] = frozenset({operator.neg, np.negative, operator.truediv, np.divide})
 
 
-class _Kept(Exception):
+class _ZeroNeeded(Exception):
     """A zero is read where it cannot be left out."""
 
 
@@ -58,7 +58,7 @@ def propagate_zeros(block: Block, exprs: Sequence[Expr], zeros: Set[Var]) -> tup
             else:
                 out.append(Assign(stmt.targets, value, stmt.origin))
         return tuple(out), [_reduced(expr, known) for expr in exprs]
-    except _Kept:
+    except _ZeroNeeded:
         return None
 
 
@@ -79,7 +79,7 @@ def _reduced(expr: Expr, known: Set[Var]) -> Expr | None:
     if isinstance(expr, Load) and expr.array in known:
         return None
     if not isinstance(expr, Call):
-        raise _Kept
+        raise _ZeroNeeded
     args = [_reduced(arg, known) for arg in _flat(expr.args)]
     if expr.func in _PRODUCTS and None in args:
         return None
@@ -93,7 +93,7 @@ def _reduced(expr: Expr, known: Set[Var]) -> Expr | None:
     if rule is not None and rule.kind == "linear" and len(rule.wrt) == 1 and args[0] is None:
         return None
     if None in args or any(isinstance(arg, Tuple) for arg in expr.args):
-        raise _Kept
+        raise _ZeroNeeded
     return Call(expr.func, tuple(arg for arg in args if arg is not None), expr.kwargs, expr.type)
 
 
@@ -108,5 +108,5 @@ def _sum(call: Call, left: Expr | None, right: Expr | None) -> Expr | None:
     if rest is None:
         return None
     if builders.rank_of(rest.type) != builders.rank_of(call.type):
-        raise _Kept  # the zero gives the shape
+        raise _ZeroNeeded  # the zero gives the shape
     return builders.neg(rest) if left is None and call.func in (operator.sub, np.subtract) else rest

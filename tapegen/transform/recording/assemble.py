@@ -25,7 +25,7 @@ from tapegen.ir.types import Array, Scalar
 from tapegen.transform.analyses import Facts
 from tapegen.transform.autodiff.reverse import Sweeps
 from tapegen.transform.recording.decisions import Tape
-from tapegen.transform.simplify.cleanup import surely_assigned
+from tapegen.transform.simplify.cleanup import always_assigned
 
 INTERVAL = 1000
 """The iterations of a segment of a checkpointed loop, where the caller does not say."""
@@ -88,7 +88,7 @@ def record_form(
     """
     theirs = frozenset(param.name for param in function.params)
     values: list[Expr] = []
-    sure = surely_assigned(forward) | {*function.params, *intervals}
+    sure = always_assigned(forward) | {*function.params, *intervals}
     unset = tuple(Assign((var,), _placeholder(var)) for var in kept if var not in sure)
     for var in kept:
         caller_owned = isinstance(var.type, Array) and (var.name in theirs or facts.effects.roots(var) & theirs)

@@ -53,7 +53,7 @@ from tapegen.transform.autodiff.reverse import Sweeps
 from tapegen.transform.messages import without_messages
 from tapegen.transform.recording.decisions import Cut
 from tapegen.transform.recording.loop_order import loops_of, reversed_loops
-from tapegen.transform.recording.tape_layout import without
+from tapegen.transform.recording.tape_layout import drop_unread_tapes
 from tapegen.transform.recording.tape_sizes import Sizes
 from tapegen.transform.simplify.cleanup import reads_of
 
@@ -300,11 +300,11 @@ class Checkpointer:
         cut, sweeps = self.cut, self.sweeps
         assert isinstance(undo, For)
         trips = sweeps.trips.get(cut.loop)
-        (plain,) = without((recording,), self.tapes)
+        (plain,) = drop_unread_tapes((recording,), self.tapes)
         state = _StateFinder(cut.loop, self.program, sweeps, self.facts, self.names).find((plain,), backward)
         cut.state = tuple(state.values)
         segment, segments = (Var(self.names.fresh(name), INT) for name in ("segment", "segments"))
-        push = [self._pushed(var, _kept(var, state)) for var in state.values]
+        push = [self._pushed(var, _from_checkpoint(var, state)) for var in state.values]
         before: list[Stmt] = []
         after: list[Stmt] = []
         found: list[Stmt] = []  # what the backward sweep begins with
@@ -338,7 +338,7 @@ class Checkpointer:
         # the second run
         if trips is None:
             assert isinstance(recording, For)
-            again: Block = (
+            replayed: Block = (
                 *ranges,
                 replace(recording, start=ranges[0].targets[0], stop=ranges[1].targets[0]),
             )
@@ -346,8 +346,8 @@ class Checkpointer:
             assert isinstance(undo.step, Const) and isinstance(undo.step.value, int)
             sign = 1 if undo.step.value < 0 else -1
         else:
-            again, _ = self._limited(recording, trips, sweeps.trip_index[cut.loop])
-        made = traversal.assigned_in(*again) | set(state.values) | {stmt.targets[0] for stmt in state.views}
+            replayed, _ = self._limited(recording, trips, sweeps.trip_index[cut.loop])
+        made = traversal.assigned_in(*replayed) | set(state.values) | {stmt.targets[0] for stmt in state.views}
         renamed = {
             var: Var(self.names.fresh(var.name), var.type)
             for var in sorted(made - {cut.first} - self.tapes, key=lambda v: v.name)
@@ -367,7 +367,7 @@ class Checkpointer:
         if trips is not None:
             restored.append(Assign((cut.first,), renamed[trips]))
         mapping = {**state.kept, **renamed}
-        again = traversal.rename_block(_silent((*state.views, *again)), mapping)
+        replayed = traversal.rename_block(_silent((*state.views, *replayed)), mapping)
         if trips is None:
             stop = renamed.get(until, until)
             low = builders.int_add(cut.first, Const(-sign))
@@ -385,7 +385,7 @@ class Checkpointer:
             builders.int_add(counted, Const(-1)),
             Const(-1),
             Const(-1),
-            (Comment(FORWARD), *restored, *again, Comment(BACKWARD), undone),
+            (Comment(FORWARD), *restored, *replayed, Comment(BACKWARD), undone),
             cut.loop.origin,
         )
         forward = _replaced(forward, recording, first)
@@ -467,7 +467,7 @@ def _copied(var: Var) -> Call:
     return builders.copy(var)
 
 
-def _kept(var: Var, state: State) -> Expr:
+def _from_checkpoint(var: Var, state: State) -> Expr:
     """A value as its checkpoint holds it."""
     return _copied(var) if var in state.copied or isinstance(var.type, RandomGenerator) else var
 
@@ -495,7 +495,7 @@ def _replaced(block: Block, old: Stmt, new: Block) -> Block:
     return tuple(out)
 
 
-def unread(block: Block, tapes: Set[Var]) -> set[Var]:
+def unread_tapes(block: Block, tapes: Set[Var]) -> set[Var]:
     """The tapes of a segment that nothing reads."""
     found: set[Var] = set()
     for stmt in traversal.statements(block):

@@ -16,13 +16,13 @@ from tapegen.ir.types import Array, ListOf, Scalar
 from tapegen.transform.analyses import Facts
 from tapegen.transform.autodiff.reverse import Sweeps
 from tapegen.transform.recording.decisions import Decision, Key
-from tapegen.transform.recording.rematerialize import Again
+from tapegen.transform.recording.rematerialize import Rematerializer
 
 
 class Planner(Protocol):
     """Decides how values reach the backward sweep (`plan.RecordingPlanner`)."""
 
-    again: Again
+    rematerializer: Rematerializer
     decided: dict[Key, Decision]
     order: dict[Stmt, int]
 
@@ -55,23 +55,23 @@ class DeadArrayShapes:
         self.shapes: dict[Key, tuple[Expr, ...]] = {}
         self.on_entry: dict[Scope, list[Assign]] = {}
 
-    def settle(self) -> None:
+    def resolve(self) -> None:
         """Make reads of shapes possible where the array itself is dead."""
         for var, scope in self.reads:
             owner = self.scopes.owner_seen_from(var, scope)
             key = (var, owner)
-            if key in self.shapes or self.planner.again.is_live(owner):
+            if key in self.shapes or self.planner.rematerializer.is_live(owner):
                 continue
             if isinstance(var.type, ListOf):
                 if key in self.planner.decided and var in self.sweeps.captures:
                     continue  # an item of a list that the tape returns
-                self.shapes[key] = (self._kept_extent(var, owner, 0),)
+                self.shapes[key] = (self._saved_extent(var, owner, 0),)
                 continue
             if key in self.planner.decided or not isinstance(var.type, Array):
                 continue
             extents = []
             for axis, extent in enumerate(self.extents.of(var)):
-                extents.append(self._extent(extent, owner) or self._kept_extent(var, owner, axis))
+                extents.append(self._extent(extent, owner) or self._saved_extent(var, owner, axis))
             self.shapes[key] = tuple(extents)
 
     def _extent(self, extent: tuple[int, tuple[tuple[tuple[str, str, int], int], ...]], owner: Scope) -> Expr | None:
@@ -97,7 +97,7 @@ class DeadArrayShapes:
             total = builders.int_add(term, total) if isinstance(total, Const) else builders.int_add(total, term)
         return total if constant >= 0 else Call(max, (total, Const(0)), (), Scalar("int64"))
 
-    def _kept_extent(self, var: Var, owner: Scope, axis: int) -> Expr:
+    def _saved_extent(self, var: Var, owner: Scope, axis: int) -> Expr:
         kept = Var(self.names.fresh(f"{var.name}_n{axis}"), Scalar("int64"))
         self.sweeps.captures.add(kept)
         self.scopes.owner[kept] = owner

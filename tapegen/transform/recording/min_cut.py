@@ -75,7 +75,7 @@ class _Network:
 
     def __init__(self) -> None:
         self.to: list[int] = []  # edge 2k and its reverse 2k + 1
-        self.room: list[int] = []
+        self.capacity: list[int] = []
         self.out: list[list[int]] = []
         self.source, self.sink = self.nodes(2)
 
@@ -84,12 +84,12 @@ class _Network:
         self.out.extend([] for _ in range(count))
         return list(range(first, first + count))
 
-    def edge(self, start: int, end: int, room: int) -> None:
-        if room:
+    def edge(self, start: int, end: int, capacity: int) -> None:
+        if capacity:
             self.out[start].append(len(self.to))
             self.out[end].append(len(self.to) + 1)
             self.to += (end, start)
-            self.room += (room, 0)
+            self.capacity += (capacity, 0)
 
     def cut(self) -> set[int]:
         """The nodes on the side of the sink in the minimum cut that has the fewest of them."""
@@ -102,7 +102,7 @@ class _Network:
         while work:
             node = work.pop()
             for edge in self.out[node]:  # its reverse leads here
-                if self.room[edge ^ 1] and self.to[edge] not in reached:
+                if self.capacity[edge ^ 1] and self.to[edge] not in reached:
                     reached.add(self.to[edge])
                     work.append(self.to[edge])
         return reached
@@ -114,7 +114,7 @@ class _Network:
         while queue:
             node = queue.popleft()
             for edge in self.out[node]:
-                if self.room[edge] and levels[self.to[edge]] < 0:
+                if self.capacity[edge] and levels[self.to[edge]] < 0:
                     levels[self.to[edge]] = levels[node] + 1
                     queue.append(self.to[edge])
         return levels if levels[self.sink] >= 0 else None
@@ -126,7 +126,7 @@ class _Network:
         while node != self.sink:
             if left[node]:
                 edge = left[node][-1]
-                if self.room[edge] and levels[self.to[edge]] == levels[node] + 1:
+                if self.capacity[edge] and levels[self.to[edge]] == levels[node] + 1:
                     path.append(edge)
                     node = self.to[edge]
                 else:
@@ -136,8 +136,8 @@ class _Network:
                 left[node].pop()
             else:
                 return False
-        amount = min(self.room[edge] for edge in path)
+        amount = min(self.capacity[edge] for edge in path)
         for edge in path:
-            self.room[edge] -= amount
-            self.room[edge ^ 1] += amount
+            self.capacity[edge] -= amount
+            self.capacity[edge ^ 1] += amount
         return True

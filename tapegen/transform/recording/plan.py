@@ -47,7 +47,7 @@ from tapegen.transform.recording import cost_model
 from tapegen.transform.recording.dead_shapes import DeadArrayShapes
 from tapegen.transform.recording.decisions import Decision, Key, Recorded, Way
 from tapegen.transform.recording.min_cut import Option, min_cut_recompute
-from tapegen.transform.recording.rematerialize import Again
+from tapegen.transform.recording.rematerialize import Rematerializer
 
 _VERSION = re.compile(r"_\d+$")
 
@@ -97,7 +97,7 @@ class RecordingPlanner:
         self.scopes, self.effects = facts.scopes, facts.effects
         self.everything = everything
         self.order = {stmt: k for k, stmt in enumerate(traversal.statements(function.body))}
-        self.again = Again(sweeps, facts, names, self.order, everything=everything)
+        self.rematerializer = Rematerializer(sweeps, facts, names, self.order, everything=everything)
         self.uses = Counter([var for stmt in sweeps.backward for var in traversal.occurring(stmt)])
         self.decided: dict[Key, Decision] = {}
         self.chosen: set[Key] = set()  # values to recompute
@@ -114,12 +114,12 @@ class RecordingPlanner:
         self._weigh(keys)
         for var, owner in sorted(keys, key=lambda key: self._position(key[0])):
             self.require(var, owner)
-        self.gone.settle()
+        self.gone.resolve()
         backward = (
             *self._restored(self.scopes.root),
             *self._backward(self.sweeps.backward, self.scopes.root),
         )
-        backward = self._without_idle(backward)
+        backward = self._without_unread_tapes(backward)
         forward = self._forward(self.function.body[:-1], self.scopes.root)
         reported = [d for d in self.decided.values() if d.way == "record" or d.var not in self.sweeps.flags]
         decisions = sorted(reported, key=lambda d: (self._position(d.var), d.var.name))
@@ -157,7 +157,7 @@ class RecordingPlanner:
 
     def _weigh(self, keys: Iterable[Key]) -> None:
         """Choose which of the values that are not available at no cost are recomputed."""
-        keys = [key for key in keys if key not in self.weighed and not self.again.is_free(*key)]
+        keys = [key for key in keys if key not in self.weighed and not self.rematerializer.is_available(*key)]
         options: dict[Key, Option[Key]] = {}
 
         def option(key: Key) -> Option[Key]:
@@ -171,27 +171,31 @@ class RecordingPlanner:
         var, owner = key
         if key in self.weighed and key not in self.chosen:
             return Option(0)  # recorded already
-        stmt = None if self.everything else self.again.definition(var, owner)
+        stmt = None if self.everything else self.rematerializer.definition(var, owner)
         record = cost_model.of_recording(var.type, owner)
         if stmt is None:
             return Option(record)
-        operands = tuple(operand for operand in self.again.operands(stmt, owner) if not self.again.is_free(*operand))
+        operands = tuple(
+            operand
+            for operand in self.rematerializer.operands(stmt, owner)
+            if not self.rematerializer.is_available(*operand)
+        )
         return Option(record, cost_model.of_evaluating(stmt.value, owner), operands)
 
     def require(self, var: Var, owner: Scope) -> None:
         """Decide how a value becomes available to the backward sweep, and what that needs."""
         if (var, owner) in self.decided:
             return
-        if self.again.is_live(owner):
-            stmt = self.again.definition(var, owner) if self._is_passing(var) else None
+        if self.rematerializer.is_live(owner):
+            stmt = self.rematerializer.definition(var, owner) if self._is_passing(var) else None
             if stmt is not None and cost_model.work(stmt.value) <= 1:
                 self._decide(var, owner, "recompute", "shorter to recompute")
                 self._require_operands(stmt, owner)
             else:
                 self._decide(var, owner, "live", "defined once, outside loops")
             return
-        counter = self.again.from_trip(var, owner)
-        if counter is not None and self.again.is_free(var, owner):
+        counter = self.rematerializer.from_induction(var, owner)
+        if counter is not None and self.rematerializer.is_available(var, owner):
             self._decide(var, owner, "induction", "the counter of the iteration being reversed")
             for operand in traversal.free_vars(counter):
                 if operand in self.scopes.owner and operand != var:
@@ -199,7 +203,7 @@ class RecordingPlanner:
             return
         self._weigh([(var, owner)])
         if (var, owner) in self.chosen:
-            stmt = self.again.definition(var, owner)
+            stmt = self.rematerializer.definition(var, owner)
             assert stmt is not None
             is_cheap = cost_model.work(stmt.value) > 0
             self._decide(var, owner, "recompute", "cheap to recompute from available values" if is_cheap else "a view")
@@ -208,7 +212,7 @@ class RecordingPlanner:
             self._decide(var, owner, "record", self._reason(var, owner))
 
     def _require_operands(self, stmt: Assign, owner: Scope) -> None:
-        for operand, seen in self.again.operands(stmt, owner):
+        for operand, seen in self.rematerializer.operands(stmt, owner):
             self.require(operand, seen)
 
     def record(self, var: Var, owner: Scope, why: str) -> None:
@@ -237,7 +241,7 @@ class RecordingPlanner:
             return "depends on the branch taken"
         return "costs more to recompute than to record"
 
-    def _without_idle(self, backward: Block) -> Block:
+    def _without_unread_tapes(self, backward: Block) -> Block:
         """Drop the records that nothing reads after all: extents of all axes are recorded where one is needed."""
         read = {var for expr in self.sweeps.gradients for var in traversal.free_vars(expr)}
         read.update(*map(traversal.reads, backward))
@@ -266,7 +270,7 @@ class RecordingPlanner:
                 else:
                     rest = self._backward(inner, inner_scopes[k])
                     whole = (*self._restored(inner_scopes[k]), *rest) if rest else ()
-                    new.append(traversal.rename_block(whole, self._apart(inner_scopes[k])))
+                    new.append(traversal.rename_block(whole, self._split_names(inner_scopes[k])))
             out.append(traversal.with_blocks(stmt, tuple(new)) if new else stmt)
         return tuple(out)
 
@@ -281,7 +285,7 @@ class RecordingPlanner:
         decision = self.decided.get((flag, self.scopes.owner[flag]))
         return decision is not None and decision.way == "record"
 
-    def _apart(self, scope: Scope) -> dict[Var, Var]:
+    def _split_names(self, scope: Scope) -> dict[Var, Var]:
         """Rename, inside a loop, the carried variables whose value after the loop is read as well."""
         apart: dict[Var, Var] = {}
         for decision in self.by_scope.get(scope, ()):
@@ -296,14 +300,14 @@ class RecordingPlanner:
         out: list[Stmt] = []
         for decision in decisions:
             if decision.way == "induction":
-                value = self.again.from_trip(decision.var, scope)
+                value = self.rematerializer.from_induction(decision.var, scope)
                 assert value is not None
                 if value != decision.var:
                     out.append(Assign((decision.var,), value))
         out.extend(Pop(d.var, d.tape) for d in decisions if d.way == "record")
-        again = [d.var for d in decisions if d.way == "recompute" and d.var not in self.sweeps.flags]
-        for var in sorted(again, key=self._position):
-            stmt = self.again.definition(var, scope)
+        recomputed = [d.var for d in decisions if d.way == "recompute" and d.var not in self.sweeps.flags]
+        for var in sorted(recomputed, key=self._position):
+            stmt = self.rematerializer.definition(var, scope)
             assert stmt is not None
             out.append(Assign(stmt.targets, stmt.value, stmt.origin))
         return out
@@ -320,7 +324,7 @@ class RecordingPlanner:
         for stmt in block:
             for kept in self.sweeps.before.get(stmt, ()):
                 if kept.targets[0] not in self.sweeps.flags or kept.targets[0] in recorded:
-                    out.extend(self._kept(kept, pending, tapes))
+                    out.extend(self._captured(kept, pending, tapes))
             counter = self.sweeps.trips.get(stmt)
             inner_scopes = tuple(s for s in (self.scopes.body.get(stmt), self.scopes.orelse.get(stmt)) if s is not None)
             inner = [self._forward(b, s) for b, s in zip(stmt.blocks, inner_scopes, strict=True)]
@@ -340,15 +344,15 @@ class RecordingPlanner:
                     added.append(Push(tapes[var], var, stmt.origin))
                     pending.discard(var)
             for kept in self.sweeps.after.get(stmt, ()):
-                added.extend(self._kept(kept, pending, tapes))
+                added.extend(self._captured(kept, pending, tapes))
             if added and isinstance(new, If):
                 here = traversal.assigned_in(*out)
-                new = _before_leaving(new, added, here, here | traversal.assigned_in(*block, *added))
+                new = _before_escape(new, added, here, here | traversal.assigned_in(*block, *added))
             out += [new, *added]
         assert not pending, f"never defined: {[var.name for var in pending]}"
         return tuple(out)
 
-    def _kept(self, stmt: Assign, pending: set[Var], tapes: dict[Var, str]) -> list[Stmt]:
+    def _captured(self, stmt: Assign, pending: set[Var], tapes: dict[Var, str]) -> list[Stmt]:
         """A capture; where it goes directly to a tape, the tape makes the copy."""
         (var,) = stmt.targets
         if var not in pending:
@@ -359,7 +363,7 @@ class RecordingPlanner:
         return [stmt, Push(tapes[var], var, stmt.origin)]
 
 
-def _before_leaving(stmt: If, added: list[Stmt], known: Set[Var], local: Set[Var]) -> Stmt:
+def _before_escape(stmt: If, added: list[Stmt], known: Set[Var], local: Set[Var]) -> Stmt:
     """A branch with the records that follow it, also where one of its branches exits the iteration.
 
     Parameters
@@ -381,7 +385,7 @@ def _before_leaving(stmt: If, added: list[Stmt], known: Set[Var], local: Set[Var
         first, last, rest = list(block[: end - 1]), block[end - 1], block[end:]
         defined = known | traversal.assigned_in(*first)
         if isinstance(last, If):
-            return (*first, _before_leaving(last, added, defined, local), *rest)
+            return (*first, _before_escape(last, added, defined, local), *rest)
         if not isinstance(last, Break | Continue):
             return block
         for each in added:

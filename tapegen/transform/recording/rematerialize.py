@@ -27,7 +27,7 @@ _OF_INTEGERS = frozenset(
 )
 
 
-class Again:
+class Rematerializer:
     """Values of one program, by the scope whose value is meant.
 
     Parameters
@@ -50,13 +50,13 @@ class Again:
         self.snapshots: dict[tuple[Var, Stmt], Var] = {}
         self.rewritten: dict[Var, Assign] = {}  # values that are read from a snapshot
 
-    def is_free(self, var: Var, owner: Scope) -> bool:
+    def is_available(self, var: Var, owner: Scope) -> bool:
         """Whether a value needs neither a tape nor work."""
         if self.is_live(owner) or (isinstance(owner.header, For) and var == owner.header.target):
             return True
-        counter = self.from_trip(var, owner)
+        counter = self.from_induction(var, owner)
         return counter is not None and all(
-            self.is_live(seen) or self.from_trip(operand, seen) == operand
+            self.is_live(seen) or self.from_induction(operand, seen) == operand
             for operand, seen in self.operands(Assign((var,), counter), owner)
             if operand != var
         )
@@ -67,7 +67,7 @@ class Again:
 
     def definition(self, var: Var, owner: Scope) -> Assign | None:
         """The Assign by which a value can be recomputed."""
-        if not self.everything and (counter := self.from_trip(var, owner)) is not None:
+        if not self.everything and (counter := self.from_induction(var, owner)) is not None:
             return Assign((var,), counter)
         if var in self.rewritten:
             return self.rewritten[var]
@@ -77,12 +77,12 @@ class Again:
         if not assigns or len(assigns[0].targets) != 1 or isinstance(var.type, ListOf):
             return None
         stmt = assigns[0]
-        kept_in = self.facts.kept_in(var, self.scopes.at[stmt]) if not self.everything else None
-        if kept_in is not None and cost_model.work(stmt.value) > 1:
-            again = Assign((var,), kept_in, stmt.origin)
-            self.scopes.at[again] = self.scopes.at[stmt]
-            self.rewritten[var] = again
-            return again
+        unmodified_element = self.facts.unmodified_element(var, self.scopes.at[stmt]) if not self.everything else None
+        if unmodified_element is not None and cost_model.work(stmt.value) > 1:
+            recomputation = Assign((var,), unmodified_element, stmt.origin)
+            self.scopes.at[recomputation] = self.scopes.at[stmt]
+            self.rewritten[var] = recomputation
+            return recomputation
         if isinstance(stmt.value, Call) and (
             stmt.value.func in (intrinsics.item, intrinsics.new_list) or intrinsics.changes(stmt.value.func)
         ):
@@ -99,15 +99,15 @@ class Again:
                 snapshot = self._snapshot(stmt, load) if load is stmt.value else None
                 if snapshot is None:
                     return None
-                again = Assign(stmt.targets, Load(snapshot, load.index, load.type), stmt.origin)
-                self.scopes.at[again] = self.scopes.at[stmt]
-                self.rewritten[var] = again
-                return again
+                recomputation = Assign(stmt.targets, Load(snapshot, load.index, load.type), stmt.origin)
+                self.scopes.at[recomputation] = self.scopes.at[stmt]
+                self.rewritten[var] = recomputation
+                return recomputation
         if isinstance(stmt.value, Load):  # its index may read the length and the items of a list
-            within = traversal.whole_reads(stmt.value)
+            within = traversal.unindexed_reads(stmt.value)
             return stmt if all(self.facts.is_final(stmt, operand, ()) for operand in within) else None
         kept: dict[Var, Expr] = {}
-        for operand in traversal.whole_reads(stmt.value):
+        for operand in traversal.unindexed_reads(stmt.value):
             if not self.facts.is_final(stmt, operand, ()):
                 if is_view(stmt.value):
                     return None
@@ -149,7 +149,7 @@ class Again:
         reads = sorted(traversal.reads_by_kind(stmt.value)[0] & self.scopes.owner.keys(), key=lambda v: v.name)
         return [(var, self.scopes.owner_seen_from(var, scope)) for var in reads]
 
-    def from_trip(self, var: Var, owner: Scope) -> Expr | None:
+    def from_induction(self, var: Var, owner: Scope) -> Expr | None:
         """A counter as a function of the iteration that is being reversed."""
         loop = owner.header
         if not isinstance(loop, (For, While)):
@@ -158,12 +158,17 @@ class Again:
             return self.sweeps.counters.get(loop, var)
         if var not in owner.carried or not isinstance(var.type, Scalar) or var.type.dtype != "int64":
             return None
-        trip = self._trip(loop)
+        trip = self._iteration(loop)
         assigns = self.scopes.assigns[var]
         inner = [stmt for stmt in assigns if self.scopes.at[stmt].within(owner)]
         outer = [stmt for stmt in assigns if stmt not in inner]
         inner = [stmt for stmt in inner if not _ends_in_break(self.scopes.at[stmt], owner)]
-        if trip is None or len(inner) != 1 or len(outer) != 1 or not self._every_trip(self.scopes.at[inner[0]], owner):
+        if (
+            trip is None
+            or len(inner) != 1
+            or len(outer) != 1
+            or not self._runs_each_iteration(self.scopes.at[inner[0]], owner)
+        ):
             return None
         step = advance(var, assigned(inner[0], var), owner, self.scopes)
         start = assigned(outer[0], var)
@@ -226,7 +231,7 @@ class Again:
     def _writes(self, loop: Stmt, roots: frozenset[str]) -> bool:
         return any(self.effects.writes.get(stmt, frozenset()) & roots for stmt in traversal.statements((loop,)))
 
-    def _trip(self, loop: For | While) -> Expr | None:
+    def _iteration(self, loop: For | While) -> Expr | None:
         if loop in self.sweeps.trip_index:
             return self.sweeps.trip_index[loop]
         if not isinstance(loop, For) or not isinstance(loop.step, Const) or not isinstance(loop.step.value, int):
@@ -237,7 +242,7 @@ class Again:
         passed = minus(loop.target, loop.start) if step > 0 else minus(loop.start, loop.target)
         return passed if abs(step) == 1 else Call(operator.floordiv, (passed, Const(abs(step))), (), INT)
 
-    def _every_trip(self, scope: Scope, body: Scope) -> bool:
+    def _runs_each_iteration(self, scope: Scope, body: Scope) -> bool:
         """Whether a block runs in every iteration that does not exit the loop."""
         while scope is not body:
             header = scope.header

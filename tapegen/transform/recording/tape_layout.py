@@ -74,7 +74,7 @@ def lay_out(
     return _Layout(recorded, sweeps, scopes, shapes, names, cuts, parallel=parallel).run()
 
 
-def without(block: Block, unread: Set[Var]) -> Block:
+def drop_unread_tapes(block: Block, unread: Set[Var]) -> Block:
     """A forward sweep without the tapes and counters that no backward sweep reads."""
     out: list[Stmt] = []
     for stmt in block:
@@ -88,17 +88,17 @@ def without(block: Block, unread: Set[Var]) -> Block:
                 continue
             case Effect(Call(intrinsics.append, (sequence, *_))) if sequence in unread:
                 continue
-            case If(_, body, (), None) if not without(body, unread):  # the growth of tapes
+            case If(_, body, (), None) if not drop_unread_tapes(body, unread):  # the growth of tapes
                 continue
             case If(Call(operator.gt, (counter, Call(intrinsics.dim, (store, axis)))) as test, body, (), None) if (
                 store in unread
             ):
-                body = without(body, unread)  # the others have the same length
+                body = drop_unread_tapes(body, unread)  # the others have the same length
                 (sized,) = body[0].targets
                 extent = Call(intrinsics.dim, (sized, axis), (), INT)
                 out.append(replace(stmt, test=replace(test, args=(counter, extent)), body=body))
             case _:
-                inner = tuple(without(part, unread) for part in stmt.blocks)
+                inner = tuple(drop_unread_tapes(part, unread) for part in stmt.blocks)
                 out.append(traversal.with_blocks(stmt, inner) if inner else stmt)
     return tuple(out)
 
@@ -179,7 +179,7 @@ class _Layout:
         if cut is not None:
             self.cut_of[counter] = cut
         last = builders.int_add(counter, Const(-1))
-        most = _most_trips(scope) if len(loops) == 1 else None
+        most = _max_trip_count(scope) if len(loops) == 1 else None
         shape = (Const(most or START_SIZE), *value_shape)
         tape = Tape(var, store, (last,), shape, counter, most is not None, scope, cut)
         if not tape.exact:
@@ -368,19 +368,19 @@ class _Layout:
                 waiting.append(stmt)
             else:
                 if stmt.blocks or {push.value for push in waiting} & set(stmt.targets):
-                    out += self._kept(waiting, started)
+                    out += self._stores_into_tapes(waiting, started)
                     waiting = []
                 if isinstance(stmt, Push):
-                    out += self._kept([stmt], started)
+                    out += self._stores_into_tapes([stmt], started)
                 else:
                     inner = tuple(self._forward(part, started) for part in stmt.blocks)
                     out.append(traversal.with_blocks(stmt, inner))
             if k == last:
-                out += self._kept(waiting, started)
+                out += self._stores_into_tapes(waiting, started)
                 waiting = []
         return tuple(out)
 
-    def _kept(self, pushes: list[Push], started: set[Var]) -> list[Stmt]:
+    def _stores_into_tapes(self, pushes: list[Push], started: set[Var]) -> list[Stmt]:
         """The stores into tapes; the tapes whose counters have not `started` are extended first."""
         out: list[Stmt] = []
         for push in pushes:
@@ -420,7 +420,7 @@ class _Layout:
                 else:
                     index = tape.index
                     if tape.counter is not None and tape.counter not in self.counters.values():
-                        index = (self._trip_of(tape.counter),)
+                        index = (self._iteration_of(tape.counter),)
                     out.append(Assign((stmt.target,), Load(tape.store, index, stmt.target.type)))
                     if (
                         tape.counter is not None
@@ -434,14 +434,14 @@ class _Layout:
                 out.extend(Assign((counter,), builders.int_add(counter, Const(-1))) for counter in ended)
         return tuple(out)
 
-    def _trip_of(self, counter: Var) -> Expr:
+    def _iteration_of(self, counter: Var) -> Expr:
         for loop, trips in self.sweeps.trips.items():
             if trips == counter:
                 return self.sweeps.trip_index[loop]
         raise AssertionError("a trip counter without a loop")
 
 
-def _most_trips(scope: Scope) -> int | None:
+def _max_trip_count(scope: Scope) -> int | None:
     """The maximum trip count of a loop, where that is a constant no larger than the initial length of tapes."""
     match scope.header:
         case For(_, Const(int() as start), Const(int() as stop), Const(int() as step)) if step:

@@ -27,14 +27,14 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.rules.registry import rule_of
-from tapegen.transform.simplify.copy_propagation import Moves
+from tapegen.transform.simplify.copy_propagation import CopyPropagation
 from tapegen.transform.simplify.dead_code import Aliases, Groups, drop_trailing, eliminate_dead_code, merge_stores
 
 ROUNDS = 8
 """How often each pass may run over a sweep."""
 
 
-def tidy(
+def clean_up(
     block: Block,
     live_out: Set[Var],
     user_names: Set[str],
@@ -60,7 +60,7 @@ def tidy(
         lambda block, aliases: eliminate_dead_code(block, live_out, keep, aliases),
         lambda block, aliases: block if keep else drop_trailing(block, live_out, aliases),
         merge_stores,
-        lambda block, aliases: Moves(block, live_out, user_names, aliases).run(),
+        lambda block, aliases: CopyPropagation(block, live_out, user_names, aliases).run(),
     ]
     aliases = Aliases(block, shared)
     turn = idle = 0  # `idle` passes in a row have found nothing to do
@@ -72,13 +72,13 @@ def tidy(
             idle = 1 if one is passes[0] else 0  # nothing new is dead
             block, aliases = new, Aliases(new, shared)
         turn += 1
-    return _without_lonely_comments(_without_idle_copies(block, aliases))
+    return _drop_dangling_comments(_drop_redundant_copies(block, aliases))
 
 
 # ---- copies ----------------------------------------------------------------------------------------------------------
 
 
-def _without_idle_copies(block: Block, aliases: Aliases) -> Block:
+def _drop_redundant_copies(block: Block, aliases: Aliases) -> Block:
     """Read an array in place of its copy where only the values matter: as an operand, or stored into other memory."""
 
     def plain(node: Expr) -> Expr:
@@ -95,7 +95,7 @@ def _without_idle_copies(block: Block, aliases: Aliases) -> Block:
             places = {aliases.root(var) for var in traversal.free_vars(source)}
             if aliases.is_local(new.array) and aliases.root(new.array) not in places:
                 new = replace(new, value=source)
-        return traversal.with_blocks(new, tuple(_without_idle_copies(part, aliases) for part in new.blocks))
+        return traversal.with_blocks(new, tuple(_drop_redundant_copies(part, aliases) for part in new.blocks))
 
     return traversal.map_block(block, change)
 
@@ -122,7 +122,7 @@ def _copied(expr: Expr) -> Expr:
 _HEADS = (FORWARD, BACKWARD)
 
 
-def _without_lonely_comments(block: Block, above: str | None = None) -> Block:
+def _drop_dangling_comments(block: Block, above: str | None = None) -> Block:
     """Drop comments with no statement after them, and those that repeat the previous one, also in nested blocks."""
     out: list[Stmt] = []
     for k, stmt in enumerate(block):
@@ -135,7 +135,7 @@ def _without_lonely_comments(block: Block, above: str | None = None) -> Block:
                 continue
             above = stmt.text
         elif isinstance(stmt, (If, For, While)):
-            stmt = traversal.with_blocks(stmt, tuple(_without_lonely_comments(inner, above) for inner in stmt.blocks))
+            stmt = traversal.with_blocks(stmt, tuple(_drop_dangling_comments(inner, above) for inner in stmt.blocks))
             if any(isinstance(inner, Comment) for inner in traversal.statements((stmt,))):
                 above = None
         out.append(stmt)
@@ -164,7 +164,7 @@ def reads_of(block: Iterable[Stmt]) -> set[Var]:
     return found
 
 
-def surely_assigned(block: Block) -> set[Var]:
+def always_assigned(block: Block) -> set[Var]:
     """Vars that a block assigns on every path."""
     return _collect(block, set(), set())
 

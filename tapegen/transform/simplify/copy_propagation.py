@@ -42,7 +42,7 @@ STATEMENT_LIMIT = 300
 _VERSION = re.compile(r"_\d+$")
 
 
-class Moves:
+class CopyPropagation:
     """One round of copy propagation, nesting and coalescing of variables over a sweep."""
 
     def __init__(self, block: Block, live_out: Set[Var], user_names: Set[str], aliases: Aliases) -> None:
@@ -79,7 +79,7 @@ class Moves:
                     changed = True
                     continue
                 done = (moved or type(stmt.value) is Const) and (self._start(stmts, k) or self._propagate(stmts, k))
-                if done or self._nest(stmts, k) or (moved and self._merge(stmts, k)):
+                if done or self._inline(stmts, k) or (moved and self._merge(stmts, k)):
                     changed = True
                     k = max(k - 1, 0)
                     continue
@@ -119,7 +119,7 @@ class Moves:
             return False
         for j in range(k + 1, len(stmts)):
             here = stmts[j]
-            if not self._touches(here, target):
+            if not self._mentions(here, target):
                 continue
             match here:
                 case Assign((into,), Call(operator.add, (first, added))) if into == target == first:
@@ -166,7 +166,7 @@ class Moves:
         read = traversal.free_vars(stmt.value)
         places = {self.aliases.root(var) for var in read if isinstance(var.type, (Array, ListOf))}
         for before in block[:k]:
-            if any(self._touches(before, target) for target in stmt.targets):
+            if any(self._mentions(before, target) for target in stmt.targets):
                 return False
             if not read.isdisjoint(traversal.assigns(before)):
                 return False
@@ -188,7 +188,7 @@ class Moves:
         last = self._last_read(stmts, k, target)
         if last is None:
             return False
-        if isinstance(value, Var) and self._touched_after(stmts[k + 1 : last + 1], value, target) is None:
+        if isinstance(value, Var) and self._assigned_after(stmts[k + 1 : last + 1], value, target) is None:
             return False
         for j in range(k + 1, last + 1):
             if target in traversal.reads(stmts[j]):
@@ -213,7 +213,7 @@ class Moves:
 
     # t = e; ... f(t): write e in the place of t
 
-    def _nest(self, stmts: list[Stmt], k: int) -> bool:
+    def _inline(self, stmts: list[Stmt], k: int) -> bool:
         stmt = stmts[k]
         assert isinstance(stmt, Assign)
         (target,) = stmt.targets
@@ -239,7 +239,7 @@ class Moves:
                     or primal_origin(here) != primal_origin(stmt)
                 ):
                     return False
-                return self._nest_into(stmts, k, j)
+                return self._inline_into(stmts, k, j)
             if isinstance(here, Comment):
                 continue
             if target in traversal.reads(here):
@@ -260,7 +260,7 @@ class Moves:
     def _is_value(self, target: Var) -> bool:
         return not isinstance(target.type, (Array, ListOf))
 
-    def _nest_into(self, stmts: list[Stmt], k: int, j: int) -> bool:
+    def _inline_into(self, stmts: list[Stmt], k: int, j: int) -> bool:
         source, sink = stmts[k], stmts[j]
         assert isinstance(source, Assign)
         (target,) = source.targets
@@ -311,7 +311,7 @@ class Moves:
             if start is None or not mergeable:
                 continue
             for j in range(start, k):
-                if self._touches(stmts[j], value):
+                if self._mentions(stmts[j], value):
                     (stmts[j],) = traversal.rename_block((stmts[j],), {value: target})
             rest = [(t, v) for n, (t, v) in enumerate(zip(stmt.targets, values, strict=True)) if n != position]
             for j in range(k + 1, len(stmts)):
@@ -355,9 +355,9 @@ class Moves:
         if sum(self._count(stmt, value) for stmt in stmts[start:]) != self.reads[value]:
             return False
         lasts = target not in traversal.assigns(stmts[start])  # then `x_1 = x` may stand anywhere
-        if self._touched_after(stmts[start : start + 1], value, target, lasts) is None:
+        if self._assigned_after(stmts[start : start + 1], value, target, lasts) is None:
             return False
-        between = any(self._touches(stmt, target) for stmt in stmts[start + 1 : k])
+        between = any(self._mentions(stmt, target) for stmt in stmts[start + 1 : k])
         return not between and self._outlives(stmts, k, value, target)
 
     # x_1 = e
@@ -374,11 +374,11 @@ class Moves:
                 whole = made == self.assigns[value] - 1 and read == self.reads[value]
                 whole &= not self._count(here, value)  # its previous value, as a parameter
                 return j if whole and self._outlives(stmts, k, value, target) else None
-            if self._touches(here, target):
+            if self._mentions(here, target):
                 return None
         return None
 
-    def _touched_after(
+    def _assigned_after(
         self, block: Iterable[Stmt], value: Var, target: Var, lasts: bool = False, assigned: bool = False
     ) -> bool | None:
         """Whether a block may have assigned `value` at its end; None where `target` is read or assigned after that.
@@ -392,20 +392,20 @@ class Moves:
             if not inner or isinstance(stmt, (For, While)):
                 here = value in traversal.assigns(stmt)
                 again = assigned or (here and bool(inner))  # the next iteration comes after this one
-                if (again and self._touches(stmt, target)) or (here and target in stmt.targets):
+                if (again and self._mentions(stmt, target)) or (here and target in stmt.targets):
                     return None
                 assigned |= here
                 continue
             if assigned and any(target in traversal.free_vars(header) for header in stmt.headers):
                 return None
-            ends = [self._touched_after(part, value, target, lasts, assigned) for part in inner]
+            ends = [self._assigned_after(part, value, target, lasts, assigned) for part in inner]
             if None in ends:
                 return None
             assigned = any(ends)
         return assigned
 
     @staticmethod
-    def _touches(stmt: Stmt, var: Var) -> bool:
+    def _mentions(stmt: Stmt, var: Var) -> bool:
         return var in traversal.reads(stmt) or var in traversal.assigns(stmt)
 
     def _mergeable(self, stmts: list[Stmt], start: int, k: int, value: Var, target: Var) -> bool:
@@ -415,7 +415,7 @@ class Moves:
             return False
         if len(stmts[start].targets) > 1 and target in stmts[start].targets:
             return False
-        if any(self._touches(stmt, target) for stmt in stmts[start + 1 : k]):
+        if any(self._mentions(stmt, target) for stmt in stmts[start + 1 : k]):
             return False
         return self._outlives(stmts, k, value, target)
 

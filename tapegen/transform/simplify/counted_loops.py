@@ -82,7 +82,7 @@ def _counted(loop: While, before: list[Stmt], function: Function) -> tuple[int, 
             return None
     by = by if step is operator.add else -by
     beyond = (_UPWARDS if by > 0 else _DOWNWARDS).get(test)
-    if beyond is None or by == 0 or not is_int(counter) or not is_size(bound) or leaves_early(loop.body):
+    if beyond is None or by == 0 or not is_int(counter) or not is_size(bound) or exits_early(loop.body):
         return None
     assigned = [var for stmt in traversal.statements(loop.body) for var in stmt.targets]
     if assigned.count(counter) != 1 or not traversal.free_vars(bound).isdisjoint(assigned):
@@ -112,14 +112,14 @@ def is_size(expr: Expr) -> bool:
     return isinstance(expr, (Var, Const)) and is_int(expr)
 
 
-def leaves_early(block: Block) -> bool:
+def exits_early(block: Block) -> bool:
     """Whether an iteration may end early."""
     if any(isinstance(stmt, Return) for stmt in traversal.statements(block)):
         return True
     for stmt in block:
         if isinstance(stmt, (Break, Continue)):
             return True
-        if not isinstance(stmt, (For, While)) and any(map(leaves_early, stmt.blocks)):
+        if not isinstance(stmt, (For, While)) and any(map(exits_early, stmt.blocks)):
             return True
     return False
 

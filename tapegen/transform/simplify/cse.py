@@ -69,7 +69,7 @@ def share_loads(block: Block, effects: Effects, user_names: Set[str], merges: Se
                 earlier is not None
                 and target.name not in user_names
                 and earlier.type == target.type
-                and (isinstance(target.type, Scalar) or _meet(block[k + 1 :], earlier, target))
+                and (isinstance(target.type, Scalar) or _read_together(block[k + 1 :], earlier, target))
             ):
                 same[target] = earlier
                 continue
@@ -86,7 +86,7 @@ def share_loads(block: Block, effects: Effects, user_names: Set[str], merges: Se
     return tuple(out)
 
 
-def _meet(block: Block, first: Var, second: Var) -> bool:
+def _read_together(block: Block, first: Var, second: Var) -> bool:
     """Whether the first statement that reads one view reads an equal one too.
 
     Not all equal views are shared: the contributions of the operands of a stencil are gathered best one by one.

@@ -102,7 +102,7 @@ def _is_slice(value: Expr) -> bool:
 def _bounds(view: Expr) -> set[Var]:
     """Arrays and lists of which the bounds of slices read elements or the length."""
     loaded = {load.array for load in traversal.loads(view) if load is not view}
-    return loaded | traversal.whole_reads(view)
+    return loaded | traversal.unindexed_reads(view)
 
 
 def _is_arithmetic(value: Expr, shapes: Shapes) -> bool:

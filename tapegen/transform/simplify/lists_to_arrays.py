@@ -54,7 +54,7 @@ from tapegen.ir.nodes import (
     Var,
 )
 from tapegen.ir.types import BOOL, FLOATING, INT, Array, ListOf, Scalar, python_class
-from tapegen.transform.simplify.counted_loops import is_size, leaves_early
+from tapegen.transform.simplify.counted_loops import exits_early, is_size
 
 
 class _StaysList(Exception):
@@ -170,7 +170,7 @@ class _Filling:
         """How many items a statement appends."""
         if isinstance(stmt, Effect):
             return Affine(1)
-        if not isinstance(stmt, For) or leaves_early(stmt.body):
+        if not isinstance(stmt, For) or exits_early(stmt.body):
             raise _StaysList
         per_iteration = sum(map(self._grows, stmt.body))
         if any(self._grows(each) and not isinstance(each, Effect) for each in stmt.body):

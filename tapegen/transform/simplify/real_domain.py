@@ -24,7 +24,7 @@ TURNS_COMPLEX = ", which is complex"
 """How the message of the `ValueError` ends."""
 
 
-def meets_complex_numbers(function: Function) -> bool:
+def involves_complex_numbers(function: Function) -> bool:
     """Whether any value of a program is complex."""
     inside = (var for stmt in traversal.statements(function.body) for var in stmt.targets)
     return any(is_complex(var.type) for var in (*function.params, *inside))
@@ -35,7 +35,7 @@ def with_real_values(function: Function) -> Function:
 
     Powers are checked where there are complex numbers; elsewhere the results show them.
     """
-    return replace(function, body=_block(function.body, powers=meets_complex_numbers(function)))
+    return replace(function, body=_block(function.body, powers=involves_complex_numbers(function)))
 
 
 def _block(block: Block, *, powers: bool) -> Block:

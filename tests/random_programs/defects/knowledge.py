@@ -11,7 +11,7 @@ from tapegen.analysis.shape_inference import Shapes
 from tapegen.analysis.shape_inference import _Pass as Shaping
 from tapegen.pipeline import compile
 from tapegen.transform.simplify import cleanup, cse, dead_code
-from tapegen.transform.simplify.copy_propagation import Moves
+from tapegen.transform.simplify.copy_propagation import CopyPropagation
 from tests.random_programs.defects.switch import edit, likely
 
 ACTIVITY = (
@@ -105,7 +105,7 @@ FINALITY = (
     edit(
         "an element is taken to keep what was put into it",
         ArrayLiveness,
-        "kept_in",
+        "unmodified_element",
         ("and self.is_final(store, store.array, store.index, after=True)", ""),
     ),
     edit("the start of a slice is not looked at", Regions, "_along", ("stretch.start + inner", "inner")),
@@ -154,25 +154,25 @@ SHARING = (
 READABLE = (
     edit(
         "an expression is moved past a store",
-        Moves,
-        "_nest",
+        CopyPropagation,
+        "_inline",
         ("if arrays and self._writes(here, arrays):", "if False:"),
     ),
     edit(
         "an expression is moved past an assignment",
-        Moves,
-        "_nest",
+        CopyPropagation,
+        "_inline",
         ("if not inputs.isdisjoint(traversal.assigns(here)):", "if False:"),
     ),
     edit(
         "a name is replaced where it means another value",
-        Moves,
+        CopyPropagation,
         "_propagate",
-        ("if isinstance(value, Var) and self._touched_after", "if False and self._touched_after"),
+        ("if isinstance(value, Var) and self._assigned_after", "if False and self._touched_after"),
     ),
     edit(
         "two values get one name",
-        Moves,
+        CopyPropagation,
         "_merge",
         (" and self._mergeable(stmts, start, k, value, target)", ""),
     ),

@@ -169,8 +169,8 @@ ZEROS = likely(
         selection_frontiers,
         "_uses",
         (
-            "_Use(stmt, _Way.SELECTION)) for var in active_operands(value)",
-            "_Use(stmt, _Way.WHOLE)) for var in active_operands(value)",
+            "_Use(stmt, _ZeroTransfer.SELECTION)) for var in active_operands(value)",
+            "_Use(stmt, _ZeroTransfer.WHOLE)) for var in active_operands(value)",
         ),
     ),
     edit("a choice is taken not to select", selection_frontiers, "_of_operand", ("if func in CHOOSING or (", "if (")),

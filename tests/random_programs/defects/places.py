@@ -56,7 +56,7 @@ VIEWS = likely(
     edit(
         "an array put into a list is taken for a copy",
         memory_access,
-        "puts",
+        "list_stores",
         (
             "case Effect(Call(intrinsics.append | intrinsics.set_item, (sequence, *_, item))):",
             "case Effect() if False:",

@@ -6,7 +6,7 @@ from tapegen.analysis.scopes import Scopes
 from tapegen.transform.analyses import Facts
 from tapegen.transform.recording.dead_shapes import DeadArrayShapes
 from tapegen.transform.recording.plan import RecordingPlanner as Recorder
-from tapegen.transform.recording.rematerialize import Again
+from tapegen.transform.recording.rematerialize import Rematerializer
 from tapegen.transform.recording.tape_layout import _Layout as Layout
 from tests.random_programs.defects.switch import edit, likely
 
@@ -15,49 +15,61 @@ _POPS = 'out.extend(Pop(d.var, d.tape) for d in decisions if d.way == "record")'
 _BASE = "loop.target if builders.is_const(start, 0) else _minus(loop.target, start)"
 
 DECISIONS = (
-    edit("a save is dropped", Again, "is_live", ("return not owner.in_loop", "return True")),
-    edit("a value of a branch in a loop is not saved", Again, "is_live", ("not owner.in_loop", "not owner.is_loop")),
+    edit("a save is dropped", Rematerializer, "is_live", ("return not owner.in_loop", "return True")),
+    edit(
+        "a value of a branch in a loop is not saved",
+        Rematerializer,
+        "is_live",
+        ("not owner.in_loop", "not owner.is_loop"),
+    ),
     edit(
         "a loop variable is taken for known after a break",
-        Again,
-        "from_trip",
+        Rematerializer,
+        "from_induction",
         ("return self.sweeps.counters.get(loop, var)", "return var"),
     ),
     edit(
         "a counter is one ahead",
-        Again,
-        "from_trip",
+        Rematerializer,
+        "from_induction",
         (
             "return builders.int_add(start, by)",
             "return builders.int_add(builders.int_add(start, by), Const(1))",
         ),
     ),
-    edit("a counter counts the other way", Again, "from_trip", ("by = summed(step, ", "by = summed(step * -1, ")),
+    edit(
+        "a counter counts the other way",
+        Rematerializer,
+        "from_induction",
+        ("by = summed(step, ", "by = summed(step * -1, "),
+    ),
     edit(
         "a counter that pauses is taken for one that does not",
-        Again,
-        "_every_trip",
+        Rematerializer,
+        "_runs_each_iteration",
         ("if not other or not isinstance(other[-1], Break):", "if False:"),
     ),
     edit(
         "iterations are counted from the loop variable",
-        Again,
-        "_trip",
+        Rematerializer,
+        "_iteration",
         ("minus(loop.target, loop.start) if step > 0", "loop.target if step > 0"),
     ),
     edit(
         "an array that is written later is recomputed",
-        Again,
+        Rematerializer,
         "definition",
         ("and self.effects.is_written(var)", "and False"),
     ),
     edit(
         "a variable of two branches is evaluated again as in one",
-        Again,
+        Rematerializer,
         "definition",
         (" or self.scopes.is_merge(var):", ":"),
     ),
-    edit("a copy is taken before a loop that writes", Again, "_writes", ("return any(", "return False and any(")),
+    edit(
+        "a copy is taken before a loop that writes", Rematerializer, "_writes", ("return any(", "return False and any(")
+    ),
     edit(
         "the value at the start of an iteration is taken for that before the loop",
         Scopes,
@@ -83,7 +95,7 @@ FINALITY = (
     edit(
         "a buffer that changes names is taken to keep a value",
         Facts,
-        "kept_in",
+        "unmodified_element",
         ("if load is None or self._is_renamed(load.array, scope) else", "if load is None else"),
         unfound="a written array whose name a loop assigns cannot be named after it, which is looked at as well",
     ),
@@ -116,7 +128,7 @@ SAVES = (
         "restored in the wrong order",
         Recorder,
         "_restored",
-        ("sorted(again, key=self._position)", "sorted(again, key=self._position, reverse=True)"),
+        ("sorted(recomputed, key=self._position)", "sorted(recomputed, key=self._position, reverse=True)"),
     ),
     edit(
         "popped in the wrong order",
@@ -135,8 +147,8 @@ SAVES = (
         (_POPS, "pass"),
         ("return out", f"{_POPS}; return out"),
     ),
-    edit("an earlier value takes the name of the last one", Recorder, "_apart", ("return apart", "return {}")),
-    edit("the extent of the wrong axis", DeadArrayShapes, "_kept_extent", ("(var, Const(axis))", "(var, Const(0))")),
+    edit("an earlier value takes the name of the last one", Recorder, "_split_names", ("return apart", "return {}")),
+    edit("the extent of the wrong axis", DeadArrayShapes, "_saved_extent", ("(var, Const(axis))", "(var, Const(0))")),
 )
 
 TAPES = (
@@ -160,7 +172,12 @@ TAPES = (
     edit("a position on a tape counts from zero", Layout, "_position", (_BASE, "loop.target")),
     edit("a position on a tape takes every step for one", Layout, "_position", ("if abs(step) == 1:", "if True:")),
     edit("a pop does not step back", Layout, "_backward", ("if k == last:", "if False:")),
-    edit("an array on a tape is not copied", Layout, "_kept", ("builders.copy(push.value) if", "push.value if")),
+    edit(
+        "an array on a tape is not copied",
+        Layout,
+        "_stores_into_tapes",
+        ("builders.copy(push.value) if", "push.value if"),
+    ),
     edit(
         "a size made inside a loop is taken for known before it",
         Layout,

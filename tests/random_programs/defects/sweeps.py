@@ -38,7 +38,7 @@ SUMS = (
     edit(
         "= for += on the cotangent of a number",
         CotangentMap,
-        "settle",
+        "materialize",
         ("Assign((cot.name,), builders.add(cot.name, total))", "Assign((cot.name,), total)"),
     ),
     edit(
@@ -143,7 +143,7 @@ VIEWS = (
         "the cotangent of a turned array is not turned",
         CotangentMap,
         "_shadow",
-        ("return Call(value.func, (self.settle(base), *rest), kwargs, type_)", "return self.settle(base)"),
+        ("return Call(value.func, (self.materialize(base), *rest), kwargs, type_)", "return self.materialize(base)"),
     ),
 )
 
