@@ -43,6 +43,7 @@ from tapegen.transform.recording.assemble import (
     mutated_row,
     pullback_form,
     record_form,
+    shorter_names,
     table,
 )
 from tapegen.transform.recording.checkpoints import checkpointed, unread_tapes
@@ -243,17 +244,21 @@ def clean_up_sweeps(derivation: Derivation) -> Derivation:
 
 def assemble_forms(derivation: Derivation) -> Derivation:
     """Assemble the sweeps into functions: both in one, and one for each."""
-    forward, backward, last = derivation.forward, derivation.backward, derivation.last
+    forward, last = derivation.forward, derivation.last
     assert forward is not None
-    sweeps, facts, shadows, ends = derivation.sweeps, derivation.facts, derivation.shadows, derivation.gradient_vars
+    sweeps, facts, shadows, program = derivation.sweeps, derivation.facts, derivation.shadows, derivation.program
+    taken = {*derivation.user_names, *(name for name, _ in program.globals)}
+    taken |= {var.name for var in (*program.params, *sweeps.seeds)}
+    shorter = shorter_names(derivation.backward, (*forward, last), taken)
+    backward = traversal.rename_block(derivation.backward, shorter)
+    gradients = tuple([traversal.substitute(value, shorter) for value in sweeps.gradients])
+    ends = set().union(*map(traversal.free_vars, gradients))
     used = reads_of(backward)
     present = used | traversal.assigned_in(*backward)
     tapes = [tape for tape in derivation.laid.tapes if tape.store in present]
     doc = doc_of(derivation.program, derivation.wrt, derivation.results, sweeps, tapes, facts)
     intervals = tuple(cut.interval for cut in derivation.cuts)
-    joint = joint_form(
-        derivation.program, forward, backward, last, sweeps, sweeps.gradients, doc, derivation.names, intervals
-    )
+    joint = joint_form(derivation.program, forward, backward, last, sweeps, gradients, doc, derivation.names, intervals)
     stores = (*(tape.store for tape in tapes), *derivation.checkpoints)
     reads = used | (ends - traversal.assigned_in(*backward))
     kept = tuple(sorted((v for v in reads if v not in sweeps.seeds), key=lambda v: v.name))
@@ -268,7 +273,7 @@ def assemble_forms(derivation: Derivation) -> Derivation:
         replace(joint, computed=sweeps.seeds, tapes=stores),
         replace(record_form(derivation.program, forward, last, kept, facts, doc, intervals), tapes=stores),
         replace(
-            pullback_form(derivation.program, backward, sweeps, sweeps.gradients, kept, doc),
+            pullback_form(derivation.program, backward, sweeps, gradients, kept, doc),
             backward=True,
             computed=computed,
             tapes=stores,

@@ -33,7 +33,6 @@ def in_for_value_and_grad(x, n, s_bar=1.0):
             s_bar += x * s_bar_1
             x_bar += s * s_bar_1
         else:
-            # if i != 0 and 1.0 / i > 0.2 or not i > -2:
             s_bar += s_bar_1
     x_bar += s_bar
     return value, x_bar

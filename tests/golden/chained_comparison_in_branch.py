@@ -21,7 +21,6 @@ def in_branch_value_and_grad(x, y, y_2_bar=1.0):
     y_bar = 0.0
     x_bar = 0.0
     if x < y:
-        # if x < y:
         if 1.0 < x and x < y and y < 2.0:
             # y = y * x
             y_bar += x * y_2_bar
@@ -31,6 +30,5 @@ def in_branch_value_and_grad(x, y, y_2_bar=1.0):
             y_bar += y_2_bar / x
             x_bar -= y_1_1 / x * y_2_bar
     else:
-        # if x < y:
         y_bar += y_2_bar
     return y_2, x_bar, y_bar

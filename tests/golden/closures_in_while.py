@@ -25,6 +25,5 @@ def in_while_value_and_grad(x, y, x_1_bar=1.0):
         difference_bar = 0.5 * x_1_bar
         x_1_bar += 2.0 * x_1 * -difference_bar
         y_bar += difference_bar
-    # while n < 5:
     x_bar = x_1_bar
     return value, x_bar, y_bar

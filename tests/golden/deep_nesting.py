@@ -76,21 +76,19 @@ def f_value_and_grad(a, x, result_bar=1.0):
         x_1_bar = 0.0
         total_bar = 0.0
         if i != 1:
-            # if i != 1:
             x_2_bar = x_1_bar_1
             total_1_bar = total_bar_1
             # while k < 3:
             for k in range(2, -1, -1):
                 # for j in range(2):
                 for j in range(1, -1, -1):
-                    total_2_bar_1 = total_1_bar
-                    x_3_bar_1 = x_2_bar
+                    total_2_bar = total_1_bar
+                    x_3_bar = x_2_bar
                     x_2_bar = 0.0
                     total_1_bar = 0.0
                     if test_3_tape[i, k, j]:
-                        # if a[j] > 0.5:
-                        x_4_bar = x_3_bar_1
-                        total_3_bar = total_2_bar_1
+                        x_4_bar = x_3_bar
+                        total_3_bar = total_2_bar
                         # for m in range(3):
                         for trip_1 in range(trips_1_tape[i, k, j] - 1, -1, -1):
                             m = trip_1
@@ -117,15 +115,15 @@ def f_value_and_grad(a, x, result_bar=1.0):
                         total_1_bar += total_3_bar
                     else:
                         # total -= a[j] * a[k]
-                        a_j_a_k_bar = -total_2_bar_1
+                        a_j_a_k_bar = -total_2_bar
                         a_bar[k] += a[j] * a_j_a_k_bar
                         a_bar[j] += a[k] * a_j_a_k_bar
-                        x_2_bar += x_3_bar_1
-                        total_1_bar += total_2_bar_1
+                        x_2_bar += x_3_bar
+                        total_1_bar += total_2_bar
             x_1_bar += x_2_bar
             total_bar += total_1_bar
         else:
-            # if i != 1:
+            # total = total * x
             x_1_bar += total_8 * total_bar_1 + x_1_bar_1
             total_bar += x_1_1 * total_bar_1
     # total = 0.0

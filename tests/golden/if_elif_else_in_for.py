@@ -32,26 +32,24 @@ def in_for_value_and_grad(x, y, total_bar=1.0):
     # for k in range(5):
     for k in range(4, -1, -1):
         total = total_tape[k]
-        x_1_bar_1 = x_bar
+        x_1_bar = x_bar
         total_bar_1 = total_bar
         x_bar = 0.0
         total_bar = 0.0
         if k == 0:
-            # if k == 0:
-            x_bar += total_bar_1 + x_1_bar_1
+            # total += x
+            x_bar += total_bar_1 + x_1_bar
             total_bar += total_bar_1
+        elif k < 3:
+            # total = total * y + k * x
+            total_bar += y * total_bar_1
+            y_bar += total * total_bar_1
+            x_bar += x_1_bar + k * total_bar_1
         else:
-            # if k == 0:
-            if k < 3:
-                # elif k < 3:
-                total_bar += y * total_bar_1
-                y_bar += total * total_bar_1
-                x_bar += x_1_bar_1 + k * total_bar_1
-            else:
-                x_4 = x_4_tape[k]
-                # total -= x * y
-                x_y_bar = -total_bar_1
-                total_bar += total_bar_1
-                y_bar += x_4 * x_y_bar
-                x_bar += 0.9 * (x_1_bar_1 + y * x_y_bar)
+            x_4 = x_4_tape[k]
+            # total -= x * y
+            x_y_bar = -total_bar_1
+            total_bar += total_bar_1
+            y_bar += x_4 * x_y_bar
+            x_bar += 0.9 * (x_1_bar + y * x_y_bar)
     return value, x_bar, y_bar

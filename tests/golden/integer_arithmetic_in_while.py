@@ -29,6 +29,5 @@ def in_while_value_and_grad(x, n, x_1_bar=1.0):
     for trip in range(trips - 1, -1, -1):
         # x = x * 1.01 + n * 0.001 * x
         x_1_bar = n_scaled_tape[trip] * x_1_bar + 1.01 * x_1_bar
-    # while n != 1:
     x_bar = x_1_bar
     return x_1, x_bar

@@ -25,6 +25,5 @@ def in_for_pullback(a, history, s_bar):
         history_bar[0] += total_bar
         a_bar[i % 3] += history[i] * total_bar
         history_bar[i] += a[i % 3] * total_bar
-    # for i in range(4):
-    x_bar_1 = history_bar[0]
-    return a_bar, x_bar_1
+    x_bar = history_bar[0]
+    return a_bar, x_bar

@@ -36,6 +36,5 @@ def in_for_value_and_grad(a, x, x_1_bar=1.0):
         q_bar = a_i_tape[i] * x_1_bar
         half_squared_bar = -q_bar
         x_1_bar = q_bar + 0.5 * (i * np.sum(a_bar) + 2.0 * half * half_squared_bar)
-    # for i in range(3):
     x_bar = x_1_bar
     return value, a_bar, x_bar

@@ -35,7 +35,6 @@ def in_branch_value_and_grad(m, v, w, result_bar=1.0):
         m_bar += m_2_bar @ m.T
         m_bar += m.T @ m_2_bar
     else:
-        # if v @ w > 0.0:
         m_bar += m_2_bar
     w_bar = m_2.T @ m_at_w_bar
     return result, m_bar, v_bar, w_bar

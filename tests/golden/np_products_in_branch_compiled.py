@@ -77,7 +77,6 @@ def in_branch_value_and_grad(m, v, w, result_bar=1.0):
                 m_bar[i, j] += t_2[i, j]
                 m_bar[i, j] += t_3[i, j]
     else:
-        # if v @ w > 0.0:
         if w_n0 != m_n1:
             raise ValueError("operands could not be broadcast together")
         for i in range(m_n0):

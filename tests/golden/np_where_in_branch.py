@@ -32,6 +32,5 @@ def in_branch_value_and_grad(a, b, result_bar=1.0):
         b_bar += b_minus_a_bar
         a_bar -= b_minus_a_bar
     else:
-        # if a[0] < 1.0:
         b_bar += b_1_bar
     return result, a_bar, b_bar

@@ -38,6 +38,6 @@ def f_value_and_grad(x, w, result_bar=1.0):
     z_3_bar = np.where(z_3 > 0.0, z_4_bar, np.where(z_3 == 0.0, 0.5 * z_4_bar, 0.0))
     # z = x * w
     z_bar = (1.0 - z_1 * z_1) * (z_4 * result_bar + w * z_3_bar)
-    x_bar_1 = z_3_bar + w * z_bar
+    x_bar = z_3_bar + w * z_bar
     w_bar = z_4 * z_5_bar + z_1 * z_3_bar + x * z_bar
-    return result, x_bar_1, w_bar
+    return result, x_bar, w_bar

@@ -31,7 +31,6 @@ def lambda_vjp(v, k, result_1_bar):
     k_bar = 0.0
     result_bar = result_1_bar.copy()
     if np.sum(v * v) < 0.01:
-        # v if np.sum(v * v) < 1e-2 else 0.7 * shrink(v * k)
         v_bar += result_bar
     else:
         # v if np.sum(v * v) < 1e-2 else 0.7 * shrink(v * k)
@@ -65,6 +64,5 @@ def in_branch_value_and_grad(k, a, result_bar=1.0):
         a_bar += a_bar_1
         k_bar += k_bar_1
     else:
-        # if k < 1.0:
         a_bar += y_bar
     return result, k_bar, a_bar

@@ -64,7 +64,7 @@ def in_while_value_and_grad(a, b, result_bar=1.0):
         a_kept_1 = a_kept_1_tape.pop()
         a_part_n0 = a_part_n0_tape[trip]
         # a[: n // 2] = a[n - n // 2 : n] * a[: n // 2]
-        a_new_bar_1 = sum_to(a_bar[: n // 2].copy(), np.empty(a_new_n0_tape[trip]))
-        a_bar[: n // 2] = sum_to(a_kept * a_new_bar_1, np.empty(a_part_1_n0_tape[trip]))
-        a_bar[n - n // 2 : n] += sum_to(a_kept_1 * a_new_bar_1, np.empty(a_part_n0))
+        a_new_bar = sum_to(a_bar[: n // 2].copy(), np.empty(a_new_n0_tape[trip]))
+        a_bar[: n // 2] = sum_to(a_kept * a_new_bar, np.empty(a_part_1_n0_tape[trip]))
+        a_bar[n - n // 2 : n] += sum_to(a_kept_1 * a_new_bar, np.empty(a_part_n0))
     return result, a_bar, b_bar

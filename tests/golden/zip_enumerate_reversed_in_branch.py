@@ -33,7 +33,6 @@ def in_branch_value_and_grad(a, b, s_2_bar=1.0):
     a_bar = np.zeros_like(a)
     if s > 0.0:
         b_part = b[1:]
-        # if s > 0.0:
         b_part_bar = b_bar[1:]
         s_1_bar = s_2_bar
         # for (i, x), y in zip(enumerate(a), b[1:]):
@@ -47,7 +46,6 @@ def in_branch_value_and_grad(a, b, s_2_bar=1.0):
             s_1_bar = y * s_1_bar
         s_bar += s_1_bar
     else:
-        # if s > 0.0:
         s_bar += s_2_bar
     # s = a[0]
     a_bar[0] += s_bar

@@ -274,23 +274,18 @@ def _without_last_moves(block: Block) -> tuple[Block, Block]:
 
 
 def _is_move(stmt: Stmt) -> bool:
-    pairs = _pairs(stmt)
-    return bool(pairs) and all(isinstance(value, (Var, Const)) for _, value in pairs)
+    return isinstance(stmt, Assign) and all(isinstance(value, (Var, Const)) for _, value in _pairs(stmt))
 
 
-def _pairs(stmt: Stmt) -> list[tuple[Var, Expr]]:
-    """The pairs of target and source of a statement."""
-    if not isinstance(stmt, Assign):
-        return []
-    if isinstance(stmt.value, Tuple) and len(stmt.value.items) == len(stmt.targets):
-        return list(zip(stmt.targets, stmt.value.items, strict=True))
-    return [(target, stmt.value) for target in stmt.targets]
+def _pairs(stmt: Stmt) -> tuple[tuple[Var, Expr], ...]:
+    """The pairs of target and source of a move."""
+    return traversal.pairs(stmt) if isinstance(stmt, Assign) else ()
 
 
 def _shared_moves(first: Block, second: Block) -> Block:
     """The moves that two runs of moves have in common."""
     runs = [[pair for stmt in run for pair in _pairs(stmt)] for run in (first, second)]
-    if runs[0] == runs[1] and list(map(len, map(_pairs, first))) == list(map(len, map(_pairs, second))):
+    if runs[0] == runs[1] and [stmt.targets for stmt in first] == [stmt.targets for stmt in second]:
         return first
     targets = Counter(target for run in runs for target, _ in run)
     values = {value for run in runs for _, value in run}

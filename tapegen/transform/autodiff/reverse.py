@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from tapegen.analysis.memory_access import moves
 from tapegen.analysis.scopes import Scope
 from tapegen.errors import Span
-from tapegen.ir import builders, intrinsics
+from tapegen.ir import builders, intrinsics, traversal
 from tapegen.ir.names import NameSupply, bar_name
 from tapegen.ir.nodes import (
     Assign,
@@ -160,6 +160,7 @@ class ReverseSweepBuilder:
         self.shares, self.made = shadows.shares, shadows.made
         self.calls = CallAdjoints(facts, self.cotangents, self.residuals)
         self.loops: list[Span | None] = []  # those that are being reversed
+        self.branches: list[Span | None] = []  # the conditions of those that are being reversed
         self.explained: set[Span | None] = set()  # those of them whose own statements are reversed inside
         self.control = ControlFlowAdjoints(self, self.cotangents, self.residuals, selecting)
 
@@ -241,20 +242,28 @@ class ReverseSweepBuilder:
 
     def block(self, block: Block) -> None:
         """Reverse a block into `self.cotangents.out`."""
-        outer, behind = self.cotangents.origin, None
+        outer, behind, explained = self.cotangents.origin, None, False
         for stmt in reversed(block):
             start = len(self.cotangents.out)
             self.cotangents.origin, origin = stmt.origin, primal_origin(stmt)
             self.cotangents.here = (self.cotangents.stands_at.get(stmt, stmt), True)
             if isinstance(stmt, (For, While)):
-                behind = origin if self._loop(stmt, origin) else None
+                explained, behind = self._loop(stmt, origin), origin
+            elif isinstance(stmt, If):
+                self.branches.append(origin)
+                self._statement(stmt)
+                self.branches.pop()
+                behind = behind if origin == behind else None
             else:
                 self._statement(stmt)
-                speaks = len(self.cotangents.out) > start and not isinstance(stmt, If)
-                if speaks and origin in self.loops:
-                    self.explained.add(origin)  # the loop moves its variables from one iteration to the next
-                elif speaks and origin != behind:
-                    self._comment(start, origin)
+                if len(self.cotangents.out) > start and origin is not None:
+                    if origin in self.loops:
+                        self.explained.add(origin)  # the loop moves its variables from one iteration to the next
+                    elif origin == behind:  # the first values of these variables
+                        if not explained and not _is_move(stmt):
+                            self._comment(start, origin)
+                    elif origin not in self.branches or not _is_move(stmt):
+                        self._comment(start, origin)
                 behind = behind if origin == behind else None
         self.cotangents.origin = outer
 
@@ -489,3 +498,10 @@ class ReverseSweepBuilder:
         return any(
             not isinstance(item, Slice) and isinstance(item.type, Array) and item.type.dtype != "bool" for item in index
         )
+
+
+def _is_move(stmt: Stmt) -> bool:
+    """Whether a statement passes values on without computing any."""
+    if isinstance(stmt, Store):
+        return isinstance(stmt.value, (Var, Const)) and not stmt.accumulate
+    return isinstance(stmt, Assign) and all(isinstance(value, (Var, Const)) for _, value in traversal.pairs(stmt))

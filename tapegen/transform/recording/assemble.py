@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from tapegen.ir import builders, intrinsics, traversal
-from tapegen.ir.names import BACKWARD, FORWARD, NameSupply
+from tapegen.ir.names import BACKWARD, FORWARD, NameSupply, bar_name
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -66,6 +66,24 @@ def joint_form(
         function.origin,
         function.globals,
     )
+
+
+def shorter_names(backward: Block, others: Iterable[Stmt], taken: Iterable[str]) -> dict[Var, Var]:
+    """Cotangents without the number that told them from others, where those have been removed: `x_bar_1` is `x_bar`.
+
+    `others` are the statements of the other sweep, and `taken` are names that stand for anything else.
+    """
+    own = traversal.assigned_in(*backward)
+    foreign = {var for stmt in others for var in (*traversal.reads(stmt), *traversal.assigns(stmt))}
+    present = own.union(foreign, *map(traversal.reads, backward))
+    used = {var.name for var in present}.union(taken)
+    found: dict[Var, Var] = {}
+    for var in sorted(own - foreign, key=lambda var: var.name):
+        base, _, number = var.name.rpartition("_")
+        if number.isdecimal() and base == bar_name(base.removesuffix(bar_name(""))) and base not in used:
+            used.add(base)
+            found[var] = Var(base, var.type)
+    return found
 
 
 def _one(seed: Var) -> Expr:
