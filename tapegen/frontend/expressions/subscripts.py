@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gast
@@ -33,6 +33,7 @@ from tapegen.frontend.values.materialize import (
 )
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, Struct, children_of, list_of, tuple_of
 from tapegen.frontend.values.state import Captured, Choice, Ref, Series, SliceValue, View, known_value
+from tapegen.frontend.values.type_sets import note_kinds
 from tapegen.ir import intrinsics
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Load, Var
@@ -307,14 +308,18 @@ def _item(cx: Context, content: Struct, index: Sequence[Any]) -> Any:
 def _computed_item(cx: Context, content: Struct, part: Any) -> Any:
     """An item at a computed position: scalars of one type can be selected at run time."""
     types = {type_of(child) for child in content.children}
-    if len(types) == 1 and isinstance(next(iter(types)), Scalar):
-        (type_,) = types
-        assert isinstance(type_, Scalar)
-        if is_floating(type_) and not all(isinstance(child, StaticValue) for child in content.children):
+    scalars = [type_ for type_ in types if isinstance(type_, Scalar)]
+    type_ = min(scalars, key=lambda scalar: scalar.python, default=None)  # one of NumPy stands for Python's numbers too
+    if type_ is not None and all(other == type_ or _is_python_number(other, type_) for other in types):
+        known = len(types) == 1 and all(isinstance(child, StaticValue) for child in content.children)
+        if is_floating(type_) and not known:
             array = emit_call(cx, np.array, (content,))
             found = load_place(cx, Place(array, [part]))
             # an element of an array is a NumPy scalar
-            return emit_call(cx, python_class(type_), (found,)) if type_.python else found
+            if type_.python:
+                return emit_call(cx, python_class(type_), (found,))
+            note_kinds(cx, found.expr, [expr_of(cx, child) for child in content.children])
+            return found
         call = Call(intrinsics.item, (operand(cx, content), expr_of(cx, part)), (), type_)
         if is_floating(type_) and not cx.whole:
             return Leaf(cx.assign(TEMPORARY, call))
@@ -325,6 +330,11 @@ def _computed_item(cx: Context, content: Struct, part: Any) -> Any:
         "Loop over the items themselves, or stack them into one array.",
     )
     raise NeedsConstant(expr_of(cx, part), refusal)
+
+
+def _is_python_number(type_: Any, scalar: Scalar) -> bool:
+    """Whether a type is that of Python's numbers of the dtype of a NumPy scalar; that of floats has a type set."""
+    return is_floating(scalar) and type_ == replace(scalar, python=True)
 
 
 def load_element(cx: Context, base: Leaf, index: Sequence[Any], hint: str | None) -> Any:

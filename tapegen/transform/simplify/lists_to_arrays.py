@@ -2,8 +2,8 @@
 
 The recording analysis sees which elements live, indices are analyzed as those of arrays are, and no item is boxed.
 Legal where the program only appends to the list, reads and assigns items, and asks for its length, and where it appends
-outside of branches in loops with a known number of iterations.  The array has the size of the finished list; while it
-is filled, an index is compared with the length so far, unless that is proved.
+outside of branches in loops with a known number of iterations, or never (a ring buffer).  The array has the size of
+the finished list; while it is filled, an index is compared with the length so far, unless that is proved.
 
 Before::
 
@@ -56,6 +56,9 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import BOOL, FLOATING, INT, Array, ListOf, Scalar, python_class
 from tapegen.transform.simplify.counted_loops import exits_early, is_size
 
+_MOST_STORES = 16
+"""Items of a list of fixed length that are stored one by one; longer lists stay lists, unless all items are zero."""
+
 
 class _StaysList(Exception):
     """The program does more with a list than an array can stand for."""
@@ -63,7 +66,7 @@ class _StaysList(Exception):
 
 def lists_to_arrays(function: Function, names: NameSupply) -> Function:
     """The same program with arrays for lists whose length is known before they are filled."""
-    if not any(intrinsics.append in traversal.calls(stmt) for stmt in function.body):
+    if not any(intrinsics.new_list in traversal.calls(stmt) for stmt in function.body):
         return function
     assigned = Counter(target for stmt in traversal.statements(function.body) for target in stmt.targets)
     assigned.update(function.params)
@@ -140,13 +143,18 @@ class _Filling:
         self.length = final
         for k in ends:
             final = final + self._added(rest[k])
-        if not ends or not traversal.assigned_in(*rest[begin : ends[-1] + 1]).isdisjoint(final.names):
+        filling = rest[begin : ends[-1] + 1] if ends else ()
+        if not (first or ends) or not traversal.assigned_in(*filling).isdisjoint(final.names):
             raise _StaysList
         self.final = final
         dtype = () if self.item.dtype == "float64" else (Const(getattr(np, self.item.dtype)),)
         out: list[Stmt] = list(rest[:begin])
-        out.append(Assign((self.array,), Call(np.empty, (final.expr, *dtype), (), self.array.type), made.origin))
-        for k, value in enumerate(first):
+        zeros = not ends and all(map(_is_zero, first))
+        if not ends and not zeros and len(first) > _MOST_STORES:
+            raise _StaysList
+        allocate = np.zeros if zeros else np.empty
+        out.append(Assign((self.array,), Call(allocate, (final.expr, *dtype), (), self.array.type), made.origin))
+        for k, value in enumerate(() if zeros else first):
             out.append(Store(self.array, (Const(k),), value, False, made.origin))
         for stmt in rest[begin:]:
             if isinstance(stmt, For) and self._grows(stmt):
@@ -286,6 +294,10 @@ class _Filling:
             smallest, largest = (begin, end) if upwards else (end, begin)
             form = form.without(loop.target) + (smallest if factor > 0 else largest) * factor
         return form.constant >= least and all(factor > 0 and _is_natural(atom) for atom, factor in form.terms)
+
+
+def _is_zero(value: Expr) -> bool:
+    return isinstance(value, Const) and value.value == 0 and not np.signbit(value.value)
 
 
 def _is_natural(atom: Expr) -> bool:
