@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tapegen.ir import vector_math
 from tapegen.ir.nodes import Function
 from tapegen.ir.passes import Pass, run_passes
 from tapegen.loops.legalize import complex_ops, registry  # noqa: F401  (they fill the tables)
@@ -52,10 +53,10 @@ from tapegen.loops.vectorize.loop_reversal import reverse_loops
 from tapegen.loops.vectorize.modulo_reduction import reduce_modulo
 from tapegen.loops.vectorize.short_loops import unroll_short_loops
 from tapegen.loops.vectorize.size_cse import share_sizes
-from tapegen.loops.vectorize.strip_mining import strip_mine_reductions
+from tapegen.loops.vectorize.strip_mining import LONG, strip_mine_reductions
 from tapegen.loops.vectorize.unroll_and_jam import unroll_and_jam
-from tapegen.loops.vectorize.vector_calls import vectorize_math
-from tapegen.rules.external_functions import matrices, numbers
+from tapegen.loops.vectorize.vector_calls import VECTORS, vectorize_math
+from tapegen.rules.external_functions import matrices, numbers, vector_variants
 
 __all__ = ["PASSES", "lower_to_loops"]
 
@@ -162,6 +163,9 @@ def _enter_external_functions() -> None:
         OPERATIONS.setdefault(func, from_library)
         if dtype == "complex128":
             COMPLEX.setdefault(func, from_library)
+    for func, name in vector_variants().items():
+        VECTORS.setdefault(func, getattr(vector_math, name))
+        LONG.add(func)
     for func, sizes in matrices().items():
         registry.FILL.setdefault(func, lapack.one)
         if "," in sizes.partition("->")[2]:

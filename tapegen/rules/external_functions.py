@@ -35,6 +35,20 @@ def same_numbers() -> Mapping[Callable[..., Any], Callable[..., Any]]:
     return _EQUALS
 
 
+_VECTORS: dict[Any, str] = {}
+
+
+def has_vector_variant(func: Callable[..., Any], name: str) -> None:
+    """Declare that a function declared by `of_numbers` has the vector variant of this name in `ir.vector_math`."""
+    _VECTORS[func] = name
+
+
+def vector_variants() -> Mapping[Callable[..., Any], str]:
+    """The functions declared by `has_vector_variant`, and the names of their variants."""
+    load_awaited()
+    return _VECTORS
+
+
 _MATRICES: dict[Any, str] = {}
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from tapegen import differentiable, grad, hvp, jvp
 from tapegen.backend.numba.build import build_python
 from tapegen.backend.printer.module import emit
+from tapegen.loops.locality.fusion import without_repetitions
 from tapegen.loops.pipeline import lower_to_loops
 from tapegen.pipeline.artifacts.generated_text import compiled_text, readable_text
 from tests import nests_reader
@@ -696,3 +699,34 @@ def listed(x):
 def test_numbers_in_lists_share_no_memory_with_what_they_are_made_of() -> None:
     lower = differentiable(listed).inspect(R.random(4)).stages["fuse_loops"]
     assert str(lower).index("d_2 = np.empty") < str(lower).index("for i in")
+
+
+@pytest.mark.parametrize("length", [2, 3])
+def test_assignments_of_what_a_scalar_holds_are_left_out(length: int) -> None:
+    """All short sequences of such assignments; those left out change nothing."""
+    parts = ["a = b", "b = a", "a = x[0]", "b = x[0]", "x[0] = a", "a = a + 1.0", "b = a*a"]
+    parts += ["if a > 2.0:\n        x[0] = 7.0", "for k in range(2):\n        a = a + 1.0"]
+    x = np.array([3.0])
+    left_out = 0
+    for chosen in itertools.product(parts, repeat=length):
+        text = "def f(a, b, x):\n    a = a*1.0\n    " + "\n    ".join(chosen) + "\n    return a, b, x"
+        function = nests_reader.read(text, (1.0, 2.0, x))
+        body = without_repetitions(function.body)
+        left_out += len(function.body) - len(body)
+        found = build_python(emit(dataclasses.replace(function, body=body)))(1.0, 2.0, x.copy())
+        np.testing.assert_equal(found, python_function(text)(1.0, 2.0, x.copy()))
+    assert left_out >= 7 ** (length - 1)
+
+
+def test_sweeps_in_one_loop_record_in_scalars_that_they_do_not_copy_back() -> None:
+    def loss(x, y):
+        total = 0.0
+        for i in range(len(x)):
+            u = math.sin(x[i])
+            v = math.tanh(u + x[i] * y[i])
+            total += math.sin(v) * u
+        return total
+
+    text = str(differentiable(loss).inspect(R.random(9), R.random(9)).stages["fuse_loops"])
+    assert text.count("= x[i]\n") == 1
+    assert "= v_tape" not in text and "= u_tape" not in text

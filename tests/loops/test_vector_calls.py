@@ -13,7 +13,7 @@ import tapegen as tg
 from tapegen.backend.numba.build import build_numba, decorator_text
 from tapegen.backend.printer.module import emit
 from tapegen.loops.pipeline import lower_to_loops
-from tests.nests_reader import lowered_text, read
+from tests.nests_reader import assert_same, lowered_text, read
 
 R = np.random.default_rng(17)
 
@@ -239,3 +239,50 @@ def test_functions_of_scipy_that_others_equal_take_vector_instructions() -> None
     assert "= verf(" in text and "= vlog1p(" in text
     plain = tg.differentiable(errors_of_arrays, backend="python")
     np.testing.assert_allclose(ours.grad(x), plain.grad(x), rtol=1e-13, atol=1e-15)
+
+
+def tails(x: np.ndarray) -> np.ndarray:
+    return np.stack((special.ndtr(x), special.erfc(x), special.ndtr(-x) * special.erfc(-0.5 * x)))
+
+
+@pytest.mark.compiled
+def test_distribution_functions_take_vector_instructions() -> None:
+    x = np.concatenate((np.linspace(-39.0, 28.0, 801), [np.inf, -np.inf, np.nan, 0.0, -0.0, 5e-324, 1e300]))
+    ours = tg.differentiable(tails)
+    text = str(tg.differentiable(lambda x: np.sum(special.ndtr(x) * special.erfc(x))).inspect(x).compiled)
+    assert "= vndtr(" in text and "= verfc(" in text and "special." not in text
+    # SciPy's own error grows with the square of the argument
+    np.testing.assert_allclose(ours(x), tails(x), rtol=3e-13, atol=1e-307)
+
+
+BOUNDED = """
+def f(x, n):
+    total = 0.0
+    for i in range(n):
+        t = math.tanh(x[i])
+        total = total + (math.sin(t)*math.exp(-t**2) + math.cos(abs(t)) + math.exp(-abs(x[i])))
+    return total
+"""
+
+
+def test_arguments_that_cannot_be_outside_are_not_checked() -> None:
+    x = R.normal(size=6)
+    text = body_of(lowered_text(BOUNDED, x, 6))
+    assert "domain" not in text and "range error" not in text and "far" not in text
+    assert all(f"{name}(" in text for name in ("vsin", "vexp", "vtanh", "vcos"))
+    assert_same(BOUNDED, (x, 6), (np.array([np.inf, -np.inf, np.nan, 0.0]), 4))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("math.sin(t)", "math.sin(x[i]*1e305)", "math domain error"),
+        ("math.cos(abs(t))", "math.cos(t/x[i])", "math domain error"),
+        ("-abs(x[i])", "abs(x[i])", "math range error"),
+        ("-t**2", "-x[i]**3", "math range error"),
+    ],
+)
+def test_arguments_that_may_be_outside_are_checked(old: str, new: str, message: str) -> None:
+    text = BOUNDED.replace(old, new)
+    assert message in lowered_text(text, R.normal(size=6), 6)
+    assert_same(text, *((np.array([0.5, odd]), 2) for odd in (0.1, 0.0, -1e4, 1e4, np.inf, -np.inf, np.nan, 1e-320)))

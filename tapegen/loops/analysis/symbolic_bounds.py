@@ -95,6 +95,8 @@ class SymbolicBounds:
         Error conditions that have been checked and do not hold.
     signs : dict
         Floating Vars that are not negative (see `math_domains.sign_of`).
+    small : frozenset
+        Floating Vars of magnitude 1 at most (see `math_domains.is_small`).
     """
 
     forms: dict[Var, Affine] = field(default_factory=dict)
@@ -106,6 +108,7 @@ class SymbolicBounds:
     selected: dict[tuple[str, Expr], Any] = field(default_factory=dict)
     passed: frozenset[Expr] = frozenset()
     signs: dict[Var, str] = field(default_factory=dict)
+    small: frozenset[Var] = frozenset()
     mentioned: set[Var] = field(default_factory=set)
     _asking: list[Affine] = field(default_factory=list)
     _answers: dict[Affine | tuple[Affine, ...], bool] = field(default_factory=dict)
@@ -121,6 +124,7 @@ class SymbolicBounds:
             dict(self.selected),
             self.passed,
             dict(self.signs),
+            self.small,
             set(self.mentioned),
         )
 
@@ -139,6 +143,7 @@ class SymbolicBounds:
             {key: found for key, found in self.selected.items() if other.selected.get(key) == found},
             self.passed & other.passed,
             {var: sign for var, sign in self.signs.items() if other.signs.get(var) == sign},
+            self.small & other.small,
             self.mentioned | other.mentioned,
         )
 
@@ -168,12 +173,16 @@ class SymbolicBounds:
         self.selected = {key: found for key, found in self.selected.items() if apart(free_vars(key[1]))}
         self.passed = frozenset([test for test in self.passed if apart(free_vars(test))])
         self.signs = {var: sign for var, sign in self.signs.items() if var not in gone}
+        self.small = self.small - gone
         self.mentioned -= gone
 
-    def set_sign(self, var: Var, sign: str) -> None:
-        """Record the sign of a scalar that has just been assigned."""
+    def set_number(self, var: Var, sign: str, small: bool) -> None:
+        """Record the sign of a scalar that has just been assigned, and whether its magnitude is 1 at most."""
         if sign:
             self.signs[var] = sign
+            self.mentioned.add(var)
+        if small:
+            self.small |= {var}
             self.mentioned.add(var)
 
     def define(self, var: Var, value: Expr) -> None:

@@ -22,7 +22,7 @@ from tapegen.ir.printer import callable_text
 from tapegen.ir.types import BOOL, INT, Array, Scalar, Type
 from tapegen.loops.analysis.alias_pairs import Sharing
 from tapegen.loops.analysis.symbolic_bounds import Extent, Extents, SymbolicBounds, dim, stable
-from tapegen.loops.legalize.math_domains import sign_of
+from tapegen.loops.legalize.math_domains import is_small, sign_of
 
 Indices = tuple[Expr, ...]
 
@@ -190,7 +190,7 @@ class LoopBuilder(ABC):
         if is_int(expr):
             self.facts.define(var, expr)
         else:
-            self.facts.set_sign(var, sign_of(expr, self.facts.signs))
+            self.facts.set_number(var, sign_of(expr, self.facts.signs), is_small(expr, self.facts.small))
         return var
 
     def _depth(self, read: Set[Var]) -> int:

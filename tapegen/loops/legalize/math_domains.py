@@ -5,12 +5,13 @@ from __future__ import annotations
 import builtins
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 import numpy as np
 
 from tapegen.ir import intrinsics
+from tapegen.ir.affine import is_real
 from tapegen.ir.nodes import Call, Const, Expr, Var
 from tapegen.ir.types import BOOL, FLOAT
 
@@ -50,10 +51,50 @@ _ROOTS: frozenset[Any] = frozenset({math.sqrt, np.sqrt})
 _NEVER_NEGATIVE: frozenset[Any] = frozenset({builtins.abs, np.abs, math.exp, np.exp, math.fabs, np.cosh})
 
 
-def is_inside(func: Any, x: Expr, signs: Mapping[Var, str]) -> bool:
-    """Whether an argument lies in the domain; see `sign_of`."""
+def is_small(x: Expr, small: Set[Var]) -> bool:
+    """Whether a scalar is known to be of magnitude 1 at most, or NaN.
+
+    Parameters
+    ----------
+    x : Expr
+        The scalar.
+    small : set of Var
+        Such variables; others are unknown.
+    """
+    match x:
+        case Var():
+            return x in small
+        case Const(int() | float() as value):
+            return abs(value) <= 1
+        case Call(operator.mul | operator.neg | builtins.abs | np.abs | math.fabs, factors):
+            return all(is_small(each, small) for each in factors)
+        case Call(operator.pow, (base, Const(int() as exponent))):
+            return exponent >= 0 and is_small(base, small)
+        case Call(func):
+            return func in _AT_MOST_ONE and is_real(x)
+    return False
+
+
+_AT_MOST_ONE: frozenset[Any] = frozenset({math.sin, np.sin, math.cos, np.cos, math.tanh, np.tanh, math.erf})
+
+
+def is_inside(func: Any, x: Expr, signs: Mapping[Var, str], small: Set[Var]) -> bool:
+    """Whether an argument lies in the domain; see `sign_of` and `is_small`."""
+    if DOMAINS[func] is _infinite:
+        return is_small(x, small)
     sign = sign_of(x, signs)
     return (func is math.sqrt and sign != "") or (func in (math.log, math.log2, math.log10) and sign == "+")
+
+
+def is_bounded(func: Any, x: Expr, signs: Mapping[Var, str]) -> bool:
+    """Whether a result cannot overflow: an exponential of what is not positive; see `sign_of`."""
+    match x:
+        case Call(operator.neg, (size,)):
+            return func in _EXPONENTIALS and sign_of(size, signs) != ""
+    return False
+
+
+_EXPONENTIALS: frozenset[Any] = frozenset({math.exp, math.exp2, math.expm1})
 
 
 def _test(func: Any, bound: float) -> Callable[..., Expr]:

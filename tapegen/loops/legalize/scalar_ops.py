@@ -22,7 +22,7 @@ from tapegen.ir.types import BOOL, FLOAT, INT, Scalar
 from tapegen.ir.types import COMPLEX as COMPLEX_DTYPES
 from tapegen.loops.legalize.builder import LoopBuilder
 from tapegen.loops.legalize.combinatorics import counted
-from tapegen.loops.legalize.math_domains import DOMAINS, NUMPY_FOR, OVERFLOWS, is_inside, sign_of
+from tapegen.loops.legalize.math_domains import DOMAINS, NUMPY_FOR, OVERFLOWS, is_bounded, is_inside, is_small, sign_of
 from tapegen.rules.external_functions import numbers, same_numbers
 
 Operation = Callable[[LoopBuilder, Any, tuple[Expr, ...], Scalar], Expr]
@@ -236,6 +236,8 @@ def _python_power(w: LoopBuilder, x: Expr, y: Expr) -> Expr:
                 x = nonzero(w, x, "0.0 cannot be raised to a negative power")
             if exponent == int(exponent):
                 power = _whole_power(convert(x, "float64"), int(exponent), FLOAT)
+                if exponent >= 0 and is_small(x, w.facts.small):
+                    return power
                 return _finite(w, power, (x,), "Numerical result out of range")
             if not sign_of(x, w.facts.signs):
                 w.check(below, ValueError, "negative number to a fractional power")
@@ -503,11 +505,13 @@ def _math(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> E
         top = _math(w, math.log, args[:1], FLOAT)
         bottom = nonzero(w, _math(w, math.log, args[1:], FLOAT), "division by zero")
         return Call(operator.truediv, (top, bottom), (), FLOAT)
-    if func in DOMAINS and not is_inside(func, args[0], w.facts.signs):
+    if func in DOMAINS and not is_inside(func, args[0], w.facts.signs, w.facts.small):
         args = tuple(w.bind(arg) for arg in args)
         w.check(DOMAINS[func](*args), ValueError, "math domain error")
     result = Call(NUMPY_FOR.get(func, func), args, (), FLOAT)
-    return _finite(w, result, args, "math range error") if func in OVERFLOWS else result
+    if func not in OVERFLOWS or is_bounded(func, args[0], w.facts.signs):
+        return result
+    return _finite(w, result, args, "math range error")
 
 
 def from_library(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:

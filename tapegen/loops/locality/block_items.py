@@ -61,14 +61,15 @@ class BlockItem:
             case If(_, (*_, Raise()), ()):
                 return "check"
             case Assign((_,), value):
-                return "other" if _has_effects(value) else "plain"
+                return "other" if has_effects(value) else "plain"
             case Store(_, index, value):
                 scalars = all(isinstance(part.type, Scalar) for part in (value, *index))  # type: ignore[union-attr]
-                return "element" if scalars and not any(map(_has_effects, (value, *index))) else "other"
+                return "element" if scalars and not any(map(has_effects, (value, *index))) else "other"
         return "other"
 
 
-def _has_effects(expr: Expr | Slice) -> bool:
+def has_effects(expr: Expr | Slice) -> bool:
+    """Whether the evaluation of an expression changes something."""
     called = traversal.callees(expr)
     return any(func in _EFFECTS or intrinsics.changes(func) or type(func) is Routine for func in called)
 

@@ -31,20 +31,26 @@ from dataclasses import replace
 
 from tapegen.ir import traversal
 from tapegen.ir.nodes import (
+    Assign,
     Block,
+    Comment,
     Const,
     Expr,
     For,
     Function,
+    If,
+    Raise,
     Stmt,
     Var,
     While,
 )
+from tapegen.ir.types import Scalar
 from tapegen.loops.analysis.dependence import LoopNest, in_loops, independent, may_share_loops
 from tapegen.loops.locality.array_contraction import as_number, starts_with_store
 from tapegen.loops.locality.block_items import (
     BlockItem,
     BlockPass,
+    has_effects,
     is_new,
     merged_comments,
     remove_statements,
@@ -151,6 +157,7 @@ class _Fusion(BlockPass):
     def _contracted(self, nest: LoopNest) -> LoopNest:
         """The loop nest with scalars in place of arrays that only it uses."""
         found: dict[Var, list[tuple]] = {}
+        given = nest
         for access in nest.accesses:
             found.setdefault(access.array, []).append(access.index)
         for array, indices in found.items():
@@ -163,7 +170,50 @@ class _Fusion(BlockPass):
                     continue
                 self.gone.add(made)
                 nest = nest.with_body(as_number(nest.body, array))
-        return nest
+        return nest if nest is given else nest.with_body(without_repetitions(nest.body))
+
+
+def without_repetitions(body: Block) -> Block:
+    """A block without assignments of what a scalar holds already: what one sweep recorded, the other has at hand.
+
+    Two scalars that are copies of each other hold the same; an expression has the same value until one of its operands
+    is assigned, or any array is written if it reads elements.
+    """
+    out: list[Stmt] = []
+    held: dict[Var, Expr] = {}
+    for stmt in body:
+        made = _computed(stmt)
+        if made is not None:
+            target, value = made
+            if held.get(target) == value or (isinstance(value, Var) and held.get(value) == target):
+                continue
+        out.append(stmt)
+        if isinstance(stmt, Comment):
+            continue
+        changed = traversal.assigns(stmt)
+        writes = not all(map(_writes_nothing, traversal.statements((stmt,))))
+        held = {
+            var: expr
+            for var, expr in held.items()
+            if var not in changed
+            and traversal.free_vars(expr).isdisjoint(changed)
+            and not (writes and traversal.loads(expr))
+        }
+        if made is not None and target not in traversal.free_vars(value):
+            held[target] = value
+    return tuple(out)
+
+
+def _writes_nothing(stmt: Stmt) -> bool:
+    """Whether a statement apart from nested ones leaves arrays as they are."""
+    return isinstance(stmt, (Comment, If, Raise)) or _computed(stmt) is not None
+
+
+def _computed(stmt: Stmt) -> tuple[Var, Expr] | None:
+    """The scalar that a statement assigns and its value, where it has no effect beside."""
+    if isinstance(stmt, Assign) and len(stmt.targets) == 1 and isinstance(stmt.targets[0].type, Scalar):
+        return None if has_effects(stmt.value) else (stmt.targets[0], stmt.value)
+    return None
 
 
 def _joined(first: LoopNest, second: LoopNest, comments: list[Stmt]) -> LoopNest:

@@ -65,7 +65,7 @@ from tapegen.loops.analysis.dependence import alias_sets
 from tapegen.loops.analysis.symbolic_bounds import Extents, SymbolicBounds, dim
 from tapegen.loops.analysis.view_layouts import Reshapes
 from tapegen.loops.legalize.builder import ElementRule, Loop
-from tapegen.loops.legalize.math_domains import sign_of
+from tapegen.loops.legalize.math_domains import is_small, sign_of
 from tapegen.loops.legalize.registry import FILL, LAZY, REWRITE, SEVERAL
 from tapegen.loops.legalize.scalar_ops import OPERATIONS, TOO_LARGE, dtype_of
 from tapegen.loops.library.messages import TEXTS, NotTold, told
@@ -199,9 +199,11 @@ class Scalarizer(StructuredBuilder):
             self.facts.shift(target, step.constant)
             self.forget_views({target})
         else:
-            sign = sign_of(number, self.facts.signs) if is_real(target) else ""
+            real = is_real(target)
+            sign = sign_of(number, self.facts.signs) if real else ""
+            small = real and is_small(number, self.facts.small)
             self.forget([target])
-            self.facts.set_sign(target, sign)
+            self.facts.set_number(target, sign, small)
         self.emit(Assign((target,), number, self.origin))
         if step is not None and not step.is_constant:
             self.facts.define(target, value)

@@ -59,7 +59,7 @@ _CALLS, _IN_A_ROW = 3, 2
 
 def strip_mine_reductions(function: Function) -> Function:
     """The same program with strip-mined sums where that pays."""
-    if all(CONCERNED.isdisjoint(traversal.calls(stmt)) for stmt in function.body):
+    if all(_is_fast(stmt) for stmt in function.body):
         return function
     mining = _StripMining(function)
     mined = traversal.with_body(function, mining.whole())
@@ -84,7 +84,7 @@ class _StripMining(InnermostLoopPass):
         return tuple(out)
 
     def concerns(self, stmt: Stmt) -> bool:
-        return not CONCERNED.isdisjoint(traversal.calls(stmt))
+        return not _is_fast(stmt)
 
     @functools.cached_property
     def deciding(self) -> set[Var]:
@@ -255,7 +255,7 @@ def _is_call(part: Any) -> bool:
     return isinstance(part, Call)
 
 
-LONG: frozenset[Any] = frozenset(
+LONG: set[Any] = set(
     {
         *(np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.arctan2, np.sinh, np.cosh, np.tanh, np.hypot),
         *(np.arcsinh, np.arccosh, np.arctanh, np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.cbrt),
@@ -264,12 +264,18 @@ LONG: frozenset[Any] = frozenset(
         *(math.atanh, math.hypot, math.erf, math.erfc, math.gamma, math.lgamma),
     }
 )
-"""Functions for which compiled code calls the C library."""
+"""Functions for which compiled code calls a library; the pipeline adds external ones that have a vector variant."""
 
 _SLOW: frozenset[Any] = frozenset({operator.truediv, np.sqrt, math.sqrt})
 """The operations with the longest latency, unless vectorized."""
 
-CONCERNED = LONG | _SLOW
+
+def _is_fast(stmt: Stmt) -> bool:
+    """Whether a statement contains no operation that vector instructions speed up much."""
+    called = traversal.calls(stmt)
+    return LONG.isdisjoint(called) and _SLOW.isdisjoint(called)
+
+
 _WORK: dict[Any, int] = {operator.truediv: 10, np.sqrt: 16, math.sqrt: 16}
 """The latency of an operation, in sums and products without dependences."""
 _WORK_OF_SUM, _MUCH = 4, 24

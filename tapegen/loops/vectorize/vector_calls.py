@@ -337,7 +337,9 @@ def _may_be_counted(expr: Expr, stored: Set[Var], assigned: Set[Var]) -> bool:
             if moved or part.array in stored:
                 return False
         elif isinstance(part, Call) and not (
-            part.func in _ARITHMETIC or (part.func in _TESTS and all(map(_is_number_or_test, part.args)))
+            part.func in _ARITHMETIC
+            or (part.func is operator.pow and is_product(part))
+            or (part.func in _TESTS and all(map(_is_number_or_test, part.args)))
         ):
             return False
     return True
@@ -374,10 +376,14 @@ VECTORS: dict[Any, Any] = {
     math.cos: vector_math.vcos,
     math.tanh: vector_math.vtanh,
     math.erf: vector_math.verf,
+    math.erfc: vector_math.verfc,
 }
-"""The functions that have a vector variant; where one raises an error in Python, a check detects it."""
+"""The functions that have a vector variant; where one raises an error in Python, a check detects it.
 
-_CHOSEN = frozenset(VECTORS.values())
+The pipeline adds external functions.
+"""
+
+_CHOSEN = frozenset(vector_math.CALLED)
 _PERIODIC = frozenset({np.sin, np.cos, math.sin, math.cos})
 _AT_MOST_ONE = (
     _PERIODIC | {np.tanh, math.tanh, math.erf} | {VECTORS[func] for func in (np.sin, np.cos, np.tanh, math.erf)}

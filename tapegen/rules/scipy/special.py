@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy import special
 
-from tapegen.rules.external_functions import of_numbers, same_number
+from tapegen.rules.external_functions import has_vector_variant, of_numbers, same_number
 from tapegen.rules.helpers import keep_axis, kept_sum, require
 from tapegen.rules.registry import fixed, inactive, partials, pullback
 from tapegen.rules.templates import template
@@ -18,6 +18,8 @@ of_numbers(special.expm1, special.log1p, special.cbrt, special.exp2, special.exp
 of_numbers(special.erf, special.erfc, special.erfcx, special.erfinv, special.erfcinv, special.ndtr, special.log_ndtr)
 of_numbers(special.ndtri, special.owens_t, special.dawsn, special.exp1, special.expi, special.expn, special.spence)
 same_number(special.erf, math.erf)
+has_vector_variant(special.erfc, "verfc")
+has_vector_variant(special.ndtr, "vndtr")
 same_number(special.log1p, np.log1p)
 
 
