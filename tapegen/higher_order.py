@@ -108,11 +108,13 @@ class Jacobian:
                 fastmath=options.fastmath,
                 parallel=options.parallel,
             )
-        call.check_stores("joint")
         leaves = call.leaves()
+        call.check_stores("joint", leaves)
+        restore = call.restorer(leaves)
         try:
             blocks = runners[mode](*leaves)
         except Exception as error:
+            restore()
             if program.lowered.mutations or not isinstance(error, TapegenError):
                 call.as_python_raises()
             if program.raises(error):
@@ -156,7 +158,14 @@ class Jacobian:
             inputs = sum(int(np.size(leaf)) for var, leaf in zip(params, leaves, strict=True) if var in wrt)
             states = states_of(leaves)
             put_back_stored = call.entry()
-            value = self.owner(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+            try:
+                value = self.owner(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+            except Exception as error:
+                restore_states(states)
+                put_back_stored()
+                if not isinstance(error, TapegenError):
+                    call.as_python_raises()  # on the arguments themselves, which Python leaves half done
+                raise
             restore_states(states)
             put_back_stored()
             objective = value[0] if self.options.has_aux else value
@@ -338,6 +347,8 @@ def linearize(func: Callable[..., Any], *primals: Any, **options: Any) -> Any:
     refuse_keywords("linearize", options, DIRECTIONS)
     refuse_recorded("linearize", primals, {})
     function = with_options(func, 0, options)
+    now = function._specialise(primals, {})
+    now.check_stores("tangent", now.leaves())  # copies no longer tell which of them are the same
     call = function._specialise(copy.deepcopy(primals), {})
     refuse_unseeded(call.program.lowered.function)
     held = call.kept(())

@@ -34,7 +34,7 @@ from tapegen.runtime.calls.call_errors import CallErrors, user_line
 from tapegen.runtime.calls.cotangents import cotangents_of, unit_cotangent, zero_tangent
 from tapegen.runtime.fast_call import FastCall, as_types, gradient_of, result_types, value_of
 from tapegen.runtime.foreign_arrays import described, with_labels, with_numpy
-from tapegen.runtime.random_state import States, restore_states, states_of
+from tapegen.runtime.random_state import restore_states, states_of
 from tapegen.runtime.repeated_messages import seen
 from tapegen.runtime.tangents import argument_at, argument_tangents, as_result, result_tangent
 from tapegen.runtime.tracebacks import hides_frames
@@ -301,10 +301,7 @@ class BoundCall:
         told = (
             math.inf if too_much is not None and self.program.options.backend == "python" else messages.count() - told
         )
-        params = program.lowered.function.params
-        written = [leaf for leaf, param in zip(leaves, params, strict=False) if param.name in program.mutated]
-        entry = [(leaf, leaf.copy()) for leaf in written if isinstance(leaf, np.ndarray) and leaf.flags.writeable]
-        states = states_of(leaves)
+        restore = self.restorer(leaves)
         known = [program.outgrown[form]] if form in program.outgrown else []
         for attempt in itertools.chain(known, planner.attempts()):
             try:
@@ -314,7 +311,7 @@ class BoundCall:
                     try:
                         self._try_pullback(attempt.program, values)
                     except TapeMemoryError:
-                        _restore_arguments(entry, states)
+                        restore()
                         raise
             except TapeMemoryError as error:
                 too_much = too_much or error
@@ -353,26 +350,18 @@ class BoundCall:
 
     def _run(self, form: Form, leaves: list[Any], program: Program | None = None) -> tuple[Any, ...]:
         program = program or self.program
-        mutated = program.mutated
-        self.check_stores(form)
-        arrays: list[np.ndarray] = []
-        if mutated:
-            params = program.lowered.function.params
-            written = [(k, leaves[k]) for k, param in enumerate(params) if param.name in mutated]
-            check_written(self.errors, written, leaves[: len(params)])
-            arrays = [leaf for _, leaf in written if isinstance(leaf, np.ndarray)]
-        entry = [(leaf, leaf.copy()) for leaf in arrays if leaf.flags.writeable]
-        states = states_of(leaves)
+        self.check_stores(form, leaves)
+        put_back_arguments = self.restorer(leaves)
         told: float = messages.count()
         bars = progress_bars.opened()
 
         def restore() -> None:
             """Undo what a run has done that begins again."""
             progress_bars.close_since(bars, erase=True)
-            _restore_arguments(entry, states)
+            put_back_arguments()
 
         try:
-            if len(entry) < len(arrays):  # compiled code does not accept read-only arrays to write into
+            if not all(array.flags.writeable for array in self._stored_arrays(leaves)):  # compiled code refuses these
                 return interpret(program, program.function(form), leaves)
             return run(program, form, leaves, restore)
         except TapegenError as refused:
@@ -385,7 +374,7 @@ class BoundCall:
             if program.communicates:  # what other ranks have received cannot be undone
                 raise of_program(error) from None
             told = math.inf if raised.interpreted else messages.count() - told
-            _restore_arguments(entry, states)
+            put_back_arguments()
             if isinstance(error, RuntimeError) and str(error) == messages.FAILED and (own := messages.failure()):
                 raise of_program(own) from None
             if isinstance(error, Warning) and program.has_messages:  # filters make it an exception
@@ -398,7 +387,7 @@ class BoundCall:
             if isinstance(error, MemoryError) and program.function(form).tapes:
                 with self._seen(math.inf):
                     has_value = self._has_value(leaves)
-                _restore_arguments(entry, states)
+                put_back_arguments()
                 if has_value:
                     raise self.errors.refusal(error, form, program=program) from error
             from tapegen.loops.library.bailout import GIVES_UP
@@ -408,7 +397,7 @@ class BoundCall:
             if not gives_up:
                 with self._seen(told):
                     self._as_python_then_back(error, form)
-                _restore_arguments(entry, states)
+                put_back_arguments()
             if runs_as_python and program.options.backend == "auto":
                 warn_uncompiled(program, program.function(form), str(error), location(program, error)[0])
                 try:
@@ -416,21 +405,43 @@ class BoundCall:
                         return interpret(program, program.function(form), leaves)
                 except Raised as again:  # tapes hold 64 bits, and the stack is limited
                     error = again.error
-                    _restore_arguments(entry, states)
+                    put_back_arguments()
                     if gives_up:
                         with self._seen(math.inf):
                             self._as_python_then_back(error, form)
-                        _restore_arguments(entry, states)
+                        put_back_arguments()
             raise self.errors.refusal(error, form, program=program) from error
 
     def _seen(self, count: float) -> AbstractContextManager[None]:
         """Leave out messages that an earlier run of this call has written."""
         return seen(count) if self.program.has_messages else nullcontext()
 
-    def check_stores(self, form: Form) -> None:
-        """Refuse a call whose stores into objects of the caller would be inconsistent."""
+    def check_stores(self, form: Form, leaves: Sequence[Any]) -> None:
+        """Refuse a call whose stores into arguments and other objects of the caller would be inconsistent."""
         if not self.owns_copies:
             stored_state.check(self.program, form, self._arguments)
+        if self.program.mutated:
+            check_written(self.errors, leaves)
+
+    def restorer(self, leaves: Sequence[Any]) -> Callable[[], None]:
+        """A function that restores arrays which the program stores into, and generators, to their present state."""
+        entry = [(array, array.copy()) for array in self._stored_arrays(leaves) if array.flags.writeable]
+        states = states_of(leaves)
+
+        def restore() -> None:
+            for array, before in entry:
+                array[...] = before
+            restore_states(states)
+
+        return restore
+
+    def _stored_arrays(self, leaves: Sequence[Any]) -> list[np.ndarray]:
+        """The arrays that the program stores into."""
+        if not self.program.mutated:
+            return []
+        params = self.program.lowered.function.params
+        written = [leaf for leaf, param in zip(leaves, params, strict=False) if param.name in self.program.mutated]
+        return [leaf for leaf in written if isinstance(leaf, np.ndarray)]
 
     def _as_python_then_back(self, error: Exception, form: Form) -> None:
         """Run plain Python to raise its exception; if it returns, the caller's objects are restored."""
@@ -560,10 +571,3 @@ def _without_overlap(item: Any, others: list[np.ndarray]) -> Any:
 def _bytes(value: Any) -> int:
     """Bytes of an array, or of the arrays of a list."""
     return sum(map(_bytes, value)) if isinstance(value, list) else np.asarray(value).nbytes
-
-
-def _restore_arguments(entry: list[tuple[np.ndarray, np.ndarray]], states: States) -> None:
-    """Restore arrays and generators to their state on entry."""
-    for leaf, before in entry:
-        leaf[...] = before
-    restore_states(states)

@@ -25,27 +25,30 @@ def check_shapes(errors: CallErrors, gradients: Sequence[Any], shapes: Sequence[
             )
 
 
-def check_written(errors: CallErrors, written: list[tuple[int, Any]], leaves: list[Any]) -> None:
+def check_written(errors: CallErrors, leaves: Sequence[Any]) -> None:
     """Refuse arrays that are written and share memory with other arguments, or among their own elements."""
-    for k, leaf in written:
-        if not isinstance(leaf, np.ndarray):
+    arrays = [
+        (param.name, leaf)
+        for param, leaf in zip(errors.program.lowered.function.params, leaves, strict=False)
+        if isinstance(leaf, np.ndarray)
+    ]
+    for name, leaf in arrays:
+        if name not in errors.program.mutated:
             continue
-        for j, other in enumerate(leaves):
-            if j != k and isinstance(other, np.ndarray) and _share(leaf, other):
-                names = [errors.program.lowered.function.params[n].name for n in (k, j)]
+        for other, array in arrays:
+            if other != name and _share(leaf, array):
                 raise AliasError(
-                    f"'{names[0]}' is written and shares memory with '{names[1]}'.",
-                    f"Pass a copy of one of them ({names[1]}.copy()).",
-                    errors.parameter(names[0]),
-                )
-        if leaf.size > 1 and 0 in [stride for n, stride in zip(leaf.shape, leaf.strides, strict=True) if n > 1]:
-            name = errors.program.lowered.function.params[k].name
-            if leaf.flags.writeable:
-                raise AliasError(
-                    f"'{name}' is written, and several of its elements are the same memory.",
-                    f"Pass a copy ({name}.copy()).",
+                    f"'{name}' is written and shares memory with '{other}'.",
+                    f"Pass a copy of one of them ({other}.copy()).",
                     errors.parameter(name),
                 )
+        is_repeated = leaf.size > 1 and 0 in [step for n, step in zip(leaf.shape, leaf.strides, strict=True) if n > 1]
+        if is_repeated and leaf.flags.writeable:
+            raise AliasError(
+                f"'{name}' is written, and several of its elements are the same memory.",
+                f"Pass a copy ({name}.copy()).",
+                errors.parameter(name),
+            )
 
 
 def _share(a: np.ndarray, b: np.ndarray) -> bool:
