@@ -9,7 +9,7 @@ import numpy as np
 
 from tapegen import api
 from tapegen.errors import BadArgument, Span
-from tapegen.pipeline.inspection import Kept
+from tapegen.pipeline.inspection import AvailableValue
 from tapegen.runtime.bound_call import inspected
 from tapegen.testing.projections import checked, projections
 
@@ -131,7 +131,7 @@ def _axes(ax: Axes | None) -> Axes:
     return pyplot.subplots(layout="constrained")[1]
 
 
-def _label(value: Kept) -> tuple[int, str]:
+def _label(value: AvailableValue) -> tuple[int, str]:
     """The loop of a recorded value: its line for the order, and its text."""
     loop: Span | None = value.loop
     return (0, "outside of loops") if loop is None else (loop.line, f"{loop.line}: {loop.text().rstrip(':')}")

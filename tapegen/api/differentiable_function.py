@@ -23,7 +23,7 @@ from typing import (
 
 from tapegen.backend.compile_progress import series
 from tapegen.backend.numba.memory_limit import budget_of
-from tapegen.backend.numba.overloads import make_known
+from tapegen.backend.numba.overloads import expose_attributes
 from tapegen.errors import BadArgument
 from tapegen.frontend.source.callables import unwrap
 from tapegen.frontend.source.pickling import Texts, keep_texts, texts_of, travels_by_value
@@ -138,7 +138,7 @@ class Differentiable(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The value, as in plain Python; for tensors, a tensor (on a tape the call is one operation)."""
         try:
-            found = self._inline_cache.again("primal", args, (), kwargs)
+            found = self._inline_cache.lookup("primal", args, (), kwargs)
             if found is not None:
                 return found[0]
             recorder = recorder_of(args, kwargs)
@@ -167,7 +167,7 @@ class Differentiable(Generic[P, R]):
             If the value is not a scalar, or an argument of `wrt` is not floating.
         """
         try:
-            found = self._inline_cache.again("joint", args, (), kwargs)
+            found = self._inline_cache.lookup("joint", args, (), kwargs)
             if found is not None:
                 return found
             recorder = recorder_of(args, kwargs)
@@ -188,7 +188,7 @@ class Differentiable(Generic[P, R]):
             In the structure of `wrt`; with `has_aux`, `(gradient, aux)`.
         """
         try:
-            found = self._inline_cache.again("joint", args, (), kwargs)
+            found = self._inline_cache.lookup("joint", args, (), kwargs)
             if found is None:
                 recorder = recorder_of(args, kwargs)
                 if recorder is not None:
@@ -239,7 +239,7 @@ class Differentiable(Generic[P, R]):
         """
         try:
             check_sequences(primals, tangents)
-            found = self._inline_cache.again("jvp", primals, tangents, kwargs)
+            found = self._inline_cache.lookup("jvp", primals, tangents, kwargs)
             return self._along("jvp", primals, tangents, kwargs) if found is None else found
         except BaseException as error:
             hide_frames(error)
@@ -427,7 +427,7 @@ class DifferentiableWithAux(Differentiable[P, tuple[Objective, Aux]], Generic[P,
         ) -> tuple[Objective, Any, Aux]: ...
 
 
-make_known(Differentiable, ("njit",))
+expose_attributes(Differentiable, ("njit",))
 
 _FORMS: dict[str, Form] = {
     "value": "primal",

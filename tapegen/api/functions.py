@@ -215,7 +215,7 @@ def jvp(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any
 def along(func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
     """`jvp` without the value: None is in its place, or, inside functions, what `jvp` returns."""
     function = with_options(func, 0, options)
-    found = function._inline_cache.again("tangent", primals, tangents, {})
+    found = function._inline_cache.lookup("tangent", primals, tangents, {})
     return function._along("tangent", primals, tangents, {}) if found is None else found
 
 

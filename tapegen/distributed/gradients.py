@@ -58,7 +58,7 @@ class DistributedGradient:
         *params, data = _bound(self.function, args)
         parts = partitions_of(data)
         client = _usable(self.client)
-        if self._sent is None or self._sent[0] is not client or _is_gone(self._sent[1]):
+        if self._sent is None or self._sent[0] is not client or _is_lost(self._sent[1]):
             self._sent = client, _held(client, cloudpickle.dumps(self.function))
             self._compiled.clear()
         function = self._sent[1]
@@ -82,7 +82,7 @@ class DistributedGradient:
         """Entries of the cache that one worker with each kind of processor compiles, as futures."""
         if self.function.options.backend == "python" or not self.function.options.cache:
             return []
-        if kind not in self._compiled or any(map(_is_gone, self._compiled[kind])):
+        if kind not in self._compiled or any(map(_is_lost, self._compiled[kind])):
             workers = defaultdict(list)
             for address, found in client.run(machine).items():
                 workers[found].append(address)
@@ -174,7 +174,7 @@ def _held(client: Any, value: Any) -> Any:
         return client.submit(held, value, pure=False)
 
 
-def _is_gone(future: Any) -> bool:
+def _is_lost(future: Any) -> bool:
     """Whether a future will not have a result: its cluster was restarted, or its task failed."""
     return future.status in ("cancelled", "error", "lost")
 

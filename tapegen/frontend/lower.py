@@ -48,7 +48,7 @@ from tapegen.frontend.source.parse import Parsed
 from tapegen.frontend.templates import builtin_functions
 from tapegen.frontend.values.assumptions import Guard
 from tapegen.frontend.values.captures import library_guards
-from tapegen.frontend.values.context import Again, Context, NeedsConstant, Unreachable
+from tapegen.frontend.values.context import Context, NeedsConstant, Restart, Unreachable
 from tapegen.frontend.values.materialize import export, flat_result
 from tapegen.frontend.values.pytree import UNKNOWN, Abstract, Leaf, StaticValue, Struct, leaves_of
 from tapegen.frontend.values.state import Ref
@@ -103,7 +103,7 @@ def lower_function(
         try:
             with deep():
                 return run.lower(name)
-        except Again:
+        except Restart:
             continue
         except NeedsConstant as need:
             wanted = run.origins(need.expr)

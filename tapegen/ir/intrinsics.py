@@ -234,12 +234,12 @@ BIT_GENERATORS: tuple[type, ...] = (
 """Bit generator classes."""
 
 
-def twin(generator: Any) -> Any:
+def copy_generator(generator: Any) -> Any:
     """A copy of a generator, in the same state."""
     return copy.deepcopy(generator)
 
 
-def draw_as(generator: Any, other: Any) -> None:
+def replay_draws(generator: Any, other: Any) -> None:
     """Set the state of a generator to that of the other."""
     if isinstance(generator, np.random.Generator):
         generator.bit_generator.state = other.bit_generator.state
@@ -249,7 +249,7 @@ def draw_as(generator: Any, other: Any) -> None:
 
 MAKERS: frozenset[Any] = frozenset({np.random.default_rng, *GENERATORS.values(), *BIT_GENERATORS})
 """Functions that make a generator from a seed."""
-CHANGING = DRAWS | MAKERS | {pop, twin, draw_as}
+CHANGING = DRAWS | MAKERS | {pop, copy_generator, replay_draws}
 """Functions with side effects."""
 
 

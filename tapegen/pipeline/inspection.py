@@ -34,7 +34,7 @@ _INTEGER = {operator.add, operator.sub, operator.mul, operator.floordiv, operato
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class AvailableValue:
     """How one value of the primal becomes available to the backward sweep.
 
     Attributes
@@ -116,13 +116,13 @@ class Report:
     inputs: tuple[str, ...]
     results: tuple[str, ...]
     active: tuple[str, ...]
-    values: tuple[Kept, ...] = ()
-    copies: tuple[Kept, ...] = ()
+    values: tuple[AvailableValue, ...] = ()
+    copies: tuple[AvailableValue, ...] = ()
     loops: tuple[Loop, ...] = ()
     memory: tuple[str, ...] = ()
 
     @property
-    def recorded(self) -> tuple[Kept, ...]:
+    def recorded(self) -> tuple[AvailableValue, ...]:
         """The values that are written to tapes."""
         return tuple(value for value in self.values if value.way == "record")
 
@@ -345,7 +345,7 @@ def report_of(stages: Stages, leaves: Sequence[Any] | None = None) -> Report:
 def _reported(stages: Stages, sizes: _Sizes) -> Report:
     tapes = {tape.var: tape for tape in stages.tapes}
     values = [
-        sizes.kept(decision, tapes.get(decision.var))
+        sizes.available(decision, tapes.get(decision.var))
         for decision in stages.decisions
         if decision.way != "record" or decision.var in tapes
     ]
@@ -389,7 +389,7 @@ class _Sizes:
         given = zip(stages.lowered.params, leaves or (), strict=False)
         self.values = {param.name: value.shape if isinstance(value, np.ndarray) else value for param, value in given}
 
-    def kept(self, decision: Decision, tape: Tape | None) -> Kept:
+    def available(self, decision: Decision, tape: Tape | None) -> AvailableValue:
         size, count = ("", 0) if tape is None else self._tape(tape)
         around = () if tape is None else tape.scope.chain
         loop = next((scope.header.origin for scope in around if scope.is_loop and scope.header), None)
@@ -397,14 +397,14 @@ class _Sizes:
         assigns = self.assigns.get(decision.var, ())
         origin = assigns[-1].origin if assigns else None
         line = "" if origin is None else f"{origin.line}: {origin.text()}".rstrip(": ")
-        return Kept(decision.var.name, decision.way, decision.why, size, count, line, origin, loop, store)
+        return AvailableValue(decision.var.name, decision.way, decision.why, size, count, line, origin, loop, store)
 
-    def copied(self, var: Var) -> Kept:
+    def copied(self, var: Var) -> AvailableValue:
         """A parameter that the split variant copies."""
         assert isinstance(var.type, Array)
         extents = [Call(intrinsics.dim, (var, Const(axis)), (), Scalar("int64")) for axis in range(var.type.rank)]
         size, count = self._product(var.type, extents)
-        return Kept(var.name, "live", "the caller may change it before the pullback runs", size, count)
+        return AvailableValue(var.name, "live", "the caller may change it before the pullback runs", size, count)
 
     def _tape(self, tape: Tape) -> tuple[str, int | None]:
         if isinstance(tape.store.type, ListOf):
@@ -459,12 +459,12 @@ class _Sizes:
 # ---- tables ----------------------------------------------------------------------------------------------------------
 
 
-def _total(values: Iterable[Kept]) -> int | None:
+def _total(values: Iterable[AvailableValue]) -> int | None:
     counts = [value.bytes for value in values]
     return None if None in counts else sum(count for count in counts if count is not None)
 
 
-def _size(value: Kept) -> str:
+def _size(value: AvailableValue) -> str:
     if value.bytes is None or (value.size and not value.bytes):
         return value.size
     return f"{value.bytes:,}" if value.size else ""

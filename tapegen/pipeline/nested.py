@@ -134,7 +134,7 @@ class _Pipeline:
         key = (text, tuple(map(id, functions)))
         if key not in self._texts:
             given = {f"function_{k}": function for k, function in enumerate(functions)}
-            known = {"np": np, "twin": intrinsics.twin, "draw_as": intrinsics.draw_as}
+            known = {"np": np, "copy_generator": intrinsics.copy_generator, "replay_draws": intrinsics.replay_draws}
             self._keep(key, function_from_text(text, {**known, **given}))
         return self._texts[key]
 
@@ -204,7 +204,9 @@ class _Driver:
         last = function.body[-1]
         assert isinstance(last, Return)
         self.function, self.wrt, self.several = function, wrt, several
-        self.names = NameSupply([*(param.name for param in function.params), "np", "twin", "draw_as", function.name])
+        self.names = NameSupply(
+            [*(param.name for param in function.params), "np", "copy_generator", "replay_draws", function.name]
+        )
         self.results = [self.names.fresh("result") for _ in last.values]
         self.active = [(k, value.type) for k, value in enumerate(last.values) if active[k]]
         mutated = effects_of(function).mutated_params
@@ -226,7 +228,7 @@ class _Driver:
         for name, entry in self.entry.items():
             self._add(1, f"{entry} = {name}.copy()")
         for name, entry in self.drawn.items():
-            self._add(1, f"{entry} = twin({name})")
+            self._add(1, f"{entry} = copy_generator({name})")
         self._add(1, f"{', '.join(self.results)}{' = ' * bool(self.results)}function_0({params})")
         made: dict[tuple[int, int], str] = {}
         if self.active:
@@ -247,7 +249,7 @@ class _Driver:
             # the argument itself: a reshape that was a view may copy for a copy with another layout
             self._add(depth, f"{name}[...] = {entry}")
         for name, entry in self.drawn.items():
-            self._add(depth, f"draw_as({name}, {entry})")
+            self._add(depth, f"replay_draws({name}, {entry})")
         self._add(depth, call)
 
     def _forward(self) -> dict[tuple[int, int], str]:

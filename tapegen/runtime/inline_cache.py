@@ -50,7 +50,7 @@ class InlineCache:
         """The program that was used last."""
         return (self._home or self)._last
 
-    def again(
+    def lookup(
         self, form: Form, primals: Sequence[Any], tangents: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[Any, ...] | None:
         """The result of a call with a cached signature; None on a miss, or if guarded values have changed.

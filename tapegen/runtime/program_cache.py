@@ -13,7 +13,7 @@ MOST_PROGRAMS = 128
 """Maximal number of programs of one function; a constant that changes with each call makes a new one each time."""
 
 
-class Kept:
+class ProgramCache:
     """Programs by the types that they were lowered for.
 
     Readers need no lock: a list that has been returned never changes.  Writers hold `building`.
@@ -39,9 +39,9 @@ class Kept:
         self._programs[key] = (*self.of(key), program)
         self._count += 1
         if self._count > MOST_PROGRAMS:
-            self._give_up(min(self, key=lambda kept: kept.last_used))
+            self._evict(min(self, key=lambda kept: kept.last_used))
 
-    def _give_up(self, program: Program) -> None:
+    def _evict(self, program: Program) -> None:
         for key, found in list(self._programs.items()):
             if program in found:
                 self._programs[key] = tuple(kept for kept in found if kept is not program)

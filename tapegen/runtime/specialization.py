@@ -37,7 +37,7 @@ from tapegen.rules.registry import generation
 from tapegen.runtime.bound_call import BoundCall
 from tapegen.runtime.closure_sharing import despecialize_changed_floats, share_compiled_code
 from tapegen.runtime.foreign_arrays import holds_foreign, with_numpy
-from tapegen.runtime.program_cache import Kept
+from tapegen.runtime.program_cache import ProgramCache
 from tapegen.runtime.signature_key import ArgumentBinder, describes, signature_key
 from tapegen.runtime.specialization_reason import reason_for_program
 
@@ -67,7 +67,7 @@ class SpecializationCache:
         self.function, self.bound_args, self.bound_kwargs = unwrap(func)
         self.signature = own_signature(self.function)
         self._made_of = self._changeable()
-        self._programs: Kept = Kept() if home is None else home._programs
+        self._programs: ProgramCache = ProgramCache() if home is None else home._programs
         self._bind_constants()
         self._plain = self._plain_names()
         self.lists: dict[tuple[Any, ...], bool] = {}  # lists of the caller that grow; whether items are read
@@ -77,7 +77,7 @@ class SpecializationCache:
     def _bind_constants(self) -> None:
         self.binds_constants = all(map(is_opaque, self.bound_args))  # what is opaque is a constant
         is_own = self._home is self or self.binds_constants
-        self._by_key: Kept = Kept() if is_own else self._home._by_key  # by dispatch key
+        self._by_key: ProgramCache = ProgramCache() if is_own else self._home._by_key  # by dispatch key
 
     def bound(self, method: Callable[..., Any]) -> SpecializationCache:
         """The same function bound to an object: programs for one object serve all of the same types."""

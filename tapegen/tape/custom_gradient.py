@@ -255,7 +255,7 @@ def recompute_grad(func: Callable[P, R]) -> Callable[P, R]:
         # the second run reads the values of the first one
         read = [*variables, *(leaf for leaf in leaves if isinstance(leaf, Variable))]
         values = [variable._value for variable in read]
-        held_args, held_kwargs = pytree.mapped(args, _held), pytree.mapped(kwargs, _held)
+        held_args, held_kwargs = pytree.mapped(args, _saved_copy), pytree.mapped(kwargs, _saved_copy)
         sources = [leaf for leaf in (*leaves, *variables) if isinstance(leaf, Traced)]
 
         def pull(*bars: Any) -> Sequence[Any]:
@@ -280,7 +280,7 @@ def recompute_grad(func: Callable[P, R]) -> Callable[P, R]:
     return decorated
 
 
-def _held(leaf: Any) -> Any:
+def _saved_copy(leaf: Any) -> Any:
     return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from tapegen.errors import MissingRule
 from tapegen.runtime.tracebacks import hides_frames
 from tapegen.tape.engine import pytree
-from tapegen.tape.engine.leaks import raise_refusal_behind
+from tapegen.tape.engine.leaks import reraise_refusal
 from tapegen.tape.engine.operations import Operation
 from tapegen.tape.engine.stack_frames import user_span
 from tapegen.tape.engine.state import STATE, Call, is_tracked
@@ -20,7 +20,7 @@ from tapegen.tape.gradient_arguments import UnconnectedGradients, is_zero_wanted
 from tapegen.tape.gradient_tape import GradientTape
 from tapegen.tape.recorder import Following
 from tapegen.tape.tensors import compiled_calls
-from tapegen.tape.tensors.accumulation import again, divided, fit, strongly
+from tapegen.tape.tensors.accumulation import as_tensor, divided, strongly, unbroadcast
 from tapegen.tape.tensors.closures import Closure
 from tapegen.tape.tensors.records import Record, WideRecord
 from tapegen.tape.tensors.tensor import Tensor, Traced, fresh
@@ -89,7 +89,7 @@ class ForwardAccumulator(Following):
     def __exit__(self, _: Any, error: BaseException | None, trace: TracebackType | None) -> None:
         STATE.active = [recorder for recorder in STATE.active if recorder is not self]
         self._recording = False
-        raise_refusal_behind(error, trace)
+        reraise_refusal(error, trace)
 
     def read(self, variable: Variable) -> None:
         """Variables vary only if they are primals."""
@@ -123,7 +123,7 @@ class ForwardAccumulator(Following):
             STATE.active = before
         for item, number, dot in zip(call.outs, call.out_ids, dots, strict=True):
             if dot is not None and number in floating:
-                dot = fit(dot, item)
+                dot = unbroadcast(dot, item)
                 self._dots[number] = dot if isinstance(dot, Tensor) else fresh(dot)
                 self.tracked.add(number)
 
@@ -138,8 +138,8 @@ class ForwardAccumulator(Following):
         if operation.kind == "linear":
             result = record.along(dots)
             return (result,) if single else tuple(result)
-        given = tuple(again(value, number) for value, number in zip(call.args, call.ids, strict=True))
-        result = again(call.out, call.out_ids[0] if single else call.out_ids)
+        given = tuple(as_tensor(value, number) for value, number in zip(call.args, call.ids, strict=True))
+        result = as_tensor(call.out, call.out_ids[0] if single else call.out_ids)
         if operation.kind == "partials":
             return (self._along_partials(record, given, result, dots),)
         rule = operation.rule

@@ -13,7 +13,7 @@ import numpy as np
 from tapegen.runtime.tracebacks import hides_frames
 from tapegen.tape.diagnostics import Cut, Trail, explanation
 from tapegen.tape.engine import pytree
-from tapegen.tape.engine.leaks import raise_refusal_behind
+from tapegen.tape.engine.leaks import reraise_refusal
 from tapegen.tape.engine.operations import Operation
 from tapegen.tape.engine.stack_frames import user_place
 from tapegen.tape.engine.state import STATE, Call, flat_ids, fresh_id
@@ -31,7 +31,7 @@ from tapegen.tape.gradient_arguments import (
 )
 from tapegen.tape.recorder import Following
 from tapegen.tape.tensors.masked_zeros import Selected, set_infinity_aside
-from tapegen.tape.tensors.records import Record, plainly_made
+from tapegen.tape.tensors.records import Record, make_plain_record
 from tapegen.tape.tensors.tensor import Tensor, Traced, fresh
 from tapegen.tape.tensors.variable import Variable
 
@@ -93,7 +93,7 @@ class GradientTape(Following):
     def __exit__(self, _: Any, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._recording:
             self._stop()
-        raise_refusal_behind(error, trace)
+        reraise_refusal(error, trace)
 
     def _start(self, place: int | None = None) -> None:
         """Start recording, before the recorders from an index on, or as the last."""
@@ -129,7 +129,7 @@ class GradientTape(Following):
         number: int,
     ) -> None:
         """Record a call (internal; see `state.Recorder`)."""
-        record = plainly_made(operation, which, args, ids, out, number, self._keeps_everything)
+        record = make_plain_record(operation, which, args, ids, out, number, self._keeps_everything)
         if record is None:
             super().note_plain(operation, which, args, ids, out, number)
         else:

@@ -10,7 +10,7 @@ from tapegen.errors import NotDifferentiable
 from tapegen.tape.engine.operations import Operation
 from tapegen.tape.engine.stack_frames import user_span
 from tapegen.tape.engine.state import Call
-from tapegen.tape.tensors.records import Record, made, made_wide
+from tapegen.tape.tensors.records import Record, make_record, make_wide_record
 
 
 class Following(abc.ABC):
@@ -44,7 +44,7 @@ class Following(abc.ABC):
         kind = call.out.dtype.kind
         if kind == "O":
             _refuse_objects(call)
-        record = made(call, self.tracked, self._keeps_everything) if kind in "fc" else None
+        record = make_record(call, self.tracked, self._keeps_everything) if kind in "fc" else None
         self._take(call, record, call.out_ids)
 
     def note_wide(self, call: Call) -> None:
@@ -52,7 +52,7 @@ class Following(abc.ABC):
         _refuse_objects(call)
         pairs = zip(call.outs, call.out_ids, strict=True)
         floating = [number for item, number in pairs if number and item.dtype.kind in "fc"]
-        self._take(call, made_wide(call, self.tracked, self._keeps_everything) if floating else None, floating)
+        self._take(call, make_wide_record(call, self.tracked, self._keeps_everything) if floating else None, floating)
 
     @abc.abstractmethod
     def _take(self, call: Call, record: Record | None, floating: Sequence[int]) -> None:

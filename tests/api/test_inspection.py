@@ -18,7 +18,7 @@ from tapegen.ir import intrinsics
 from tapegen.ir.nodes import Assign, Call, Const, Function, Push, Return, Var
 from tapegen.ir.types import FLOAT, INT, Array, ListOf
 from tapegen.pipeline import inspection
-from tapegen.pipeline.inspection import Inspection, Kept, Report, report_of
+from tapegen.pipeline.inspection import AvailableValue, Inspection, Report, report_of
 
 VECTOR, MATRIX = Array("float64", 1), Array("float64", 2)
 u0, k, n = Var("u0", VECTOR), Var("k", FLOAT), Var("n", INT)
@@ -138,7 +138,7 @@ def test_the_report_prints_as_a_table(tmp_path: Any) -> None:
 
 
 def test_nothing_recorded_is_said_so() -> None:
-    report = Report("f", ("x",), ("y",), ("x", "y"), (Kept("x", "live", "never overwritten"),))
+    report = Report("f", ("x",), ("y",), ("x", "y"), (AvailableValue("x", "live", "never overwritten"),))
     assert "recorded         nothing" in str(report)
     assert report.rows() == []
 

@@ -68,7 +68,7 @@ X = np.array([0.5, -1.0])
 STAGES = [
     ("tapegen.runtime.specialization.lower_function", "lowering"),
     ("tapegen.frontend.expressions.expressions.evaluate", "lowering"),
-    ("tapegen.pipeline.compile.tidy", "deriving"),
+    ("tapegen.pipeline.compile.clean_up", "deriving"),
     ("tapegen.transform.autodiff.adjoint_calls.rule_for", "deriving"),
     ("tapegen.pipeline.artifacts.generated_text.emit", "printing"),
     ("tapegen.pipeline.artifacts.executables.build_python", "compiling"),
@@ -160,7 +160,9 @@ ENTRIES: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("target", ["tapegen.runtime.specialization.lower_function", "tapegen.pipeline.compile.tidy"])
+@pytest.mark.parametrize(
+    "target", ["tapegen.runtime.specialization.lower_function", "tapegen.pipeline.compile.clean_up"]
+)
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_every_entry_has_the_boundary(entry: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target, planted())
@@ -176,7 +178,7 @@ def test_every_entry_has_the_boundary(entry: str, target: str, monkeypatch: pyte
 def test_the_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "model.py"
     file.write_text("def f(x):\n    return x * x\n")
-    monkeypatch.setattr("tapegen.pipeline.compile.tidy", planted())
+    monkeypatch.setattr("tapegen.pipeline.compile.clean_up", planted())
     assert main(["show", f"{file}::f", "--args", "f8"]) == 1
     assert f"InternalError: {file}:1:1: tapegen itself failed while deriving f" in capsys.readouterr().err
 
@@ -205,7 +207,7 @@ def test_text_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_file_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tapegen.pipeline.compile.tidy", planted())
+    monkeypatch.setattr("tapegen.pipeline.compile.clean_up", planted())
     monkeypatch.setattr("tempfile.mkdtemp", Mock(side_effect=OSError("the disk is full")))
     error = caught(lambda: tg.grad(simple, backend="python")(X))
     assert error.reproducer == ""
@@ -250,7 +252,7 @@ def test_errors_of_the_program_stay(form: str, func: Any, args: tuple[Any, ...],
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError("full"), UserWarning("as an error")])
 def test_what_is_no_fault_passes(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tapegen.pipeline.compile.tidy", Mock(side_effect=error))
+    monkeypatch.setattr("tapegen.pipeline.compile.clean_up", Mock(side_effect=error))
     with pytest.raises(type(error)) as found:
         tg.grad(simple, backend="python")(X)
     assert found.value is error

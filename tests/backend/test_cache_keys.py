@@ -15,7 +15,7 @@ from numba.core.registry import cpu_target
 
 from tapegen.backend.cache import derived_programs, store
 from tapegen.backend.cache.derived_programs import Derived, Place, _type_in, _type_out
-from tapegen.backend.cache.machine_code import KeptCode
+from tapegen.backend.cache.machine_code import MachineCodeCache
 from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import Span
 from tapegen.ir.fingerprint import NoDigest, Places, canonical_text
@@ -175,7 +175,7 @@ def test_types_come_back(type_: Any) -> None:
 
 
 def key(source: PythonSource = SOURCE, from_start: bool = False, *args: Any) -> str | None:
-    return KeptCode(source, from_start).key(args or (types.float64,), cpu_target.target_context)
+    return MachineCodeCache(source, from_start).key(args or (types.float64,), cpu_target.target_context)
 
 
 def test_keys_of_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:

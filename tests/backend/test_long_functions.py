@@ -59,13 +59,13 @@ def test_a_long_function_computes_what_a_short_one_does(monkeypatch: pytest.Monk
     args = np.linspace(0.5, 1.0, 5), 5, 2
     expected = differentiable(steps, backend="python").value_and_grad(*args)
     made = []
-    optimised = two_tier_optimization._LongLibrary._optimize_functions
+    optimised = two_tier_optimization._TwoTierLibrary._optimize_functions
 
     def counted(library: Any, module: Any) -> None:
         made.append(library.name)
         optimised(library, module)
 
-    monkeypatch.setattr(two_tier_optimization._LongLibrary, "_optimize_functions", counted)
+    monkeypatch.setattr(two_tier_optimization._TwoTierLibrary, "_optimize_functions", counted)
     monkeypatch.setattr(two_tier_optimization, "_LONG", 0)
     function = differentiable(steps, backend="numba", cache=False)
     value, gradient = function.value_and_grad(*args)

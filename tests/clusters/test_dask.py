@@ -230,21 +230,21 @@ def test_one_worker_of_a_kind_compiles(client: Any, tmp_path: Path) -> None:
 
     def count() -> None:
         os.environ.update({store.SWITCH: "1", store.FOLDER: str(tmp_path)})  # other tests have none
-        from tapegen.backend.cache.machine_code import KeptCode
+        from tapegen.backend.cache.machine_code import MachineCodeCache
 
-        save = KeptCode.save_overload
-        KeptCode.compiled = 0
+        save = MachineCodeCache.save_overload
+        MachineCodeCache.compiled = 0
 
         def counted(self: Any, *args: Any) -> None:
-            KeptCode.compiled += 1
+            MachineCodeCache.compiled += 1
             save(self, *args)
 
-        KeptCode.save_overload = counted
+        MachineCodeCache.save_overload = counted
 
     def counted() -> int:
-        from tapegen.backend.cache.machine_code import KeptCode
+        from tapegen.backend.cache.machine_code import MachineCodeCache
 
-        return KeptCode.compiled
+        return MachineCodeCache.compiled
 
     client.run(count)
 

@@ -14,7 +14,7 @@ import pytest
 import tapegen as tg
 from tapegen.frontend.lower import inline_call
 from tapegen.frontend.templates import cache
-from tapegen.frontend.templates.cache import written_out
+from tapegen.frontend.templates.cache import expand_template
 from tapegen.ir import builders
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Const, Expr, Function, Return, Tuple, Var
@@ -64,7 +64,7 @@ def text(inline: Callable[..., Any], func: Any, args: tuple[Expr, ...], taken: t
 
 
 def as_of_now(func: Any, *args: Expr, taken: tuple[str, ...] = ()) -> str:
-    found = text(written_out, func, args, taken)
+    found = text(expand_template, func, args, taken)
     assert found == text(inline_call, func, args, taken)
     return found
 
@@ -187,7 +187,7 @@ def test_a_refusal_is_that_of_now() -> None:
 
     for operand in (Tuple((X, Y)), Tuple((ARRAY, X)), Tuple((X, Y))):
         messages = []
-        for inline in (written_out, inline_call):
+        for inline in (expand_template, inline_call):
             with pytest.raises(tg.TapegenError) as caught:
                 inline(refused, (operand,), {}, NameSupply())
             messages.append(str(caught.value))

@@ -149,14 +149,14 @@ def test_each_call_has_its_own_program(function: Any, calls: list[tuple[Any, ...
 def answered(run: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether a call is answered by compiled code without another look at the program."""
     found: list[bool] = []
-    again = InlineCache.again
+    lookup = InlineCache.lookup
 
     def noted(self: InlineCache, *given: Any) -> Any:
-        found.append((answer := again(self, *given)) is not None)
+        found.append((answer := lookup(self, *given)) is not None)
         return answer
 
     with monkeypatch.context() as patched:
-        patched.setattr(InlineCache, "again", noted)
+        patched.setattr(InlineCache, "lookup", noted)
         run()
     return found == [True]
 

@@ -13,7 +13,7 @@ from numba.core import sigutils
 from tapegen.backend.background.availability import is_on
 from tapegen.backend.background.compile_queue import Job, Request, queue
 from tapegen.backend.background.interruptible_source import Deferred
-from tapegen.backend.cache.machine_code import KeptCode
+from tapegen.backend.cache.machine_code import MachineCodeCache
 
 _logger = logging.getLogger("tapegen")
 
@@ -21,14 +21,14 @@ _SHARED = ("builtins", "numpy", "scipy", "tapegen")
 """Packages whose exceptions the helper knows; it imports nothing of the user."""
 
 
-def compile_in_background(dispatcher: Any, code: KeptCode) -> None:
+def compile_in_background(dispatcher: Any, code: MachineCodeCache) -> None:
     """Let a dispatcher raise `Deferred` as long as the helper compiles what a call needs.
 
     Parameters
     ----------
     dispatcher : Dispatcher
         The entry of a source.
-    code : KeptCode
+    code : MachineCodeCache
         Its machine code in the cache.
     """
     compile_ = dispatcher.compile
@@ -68,7 +68,7 @@ def compile_in_background(dispatcher: Any, code: KeptCode) -> None:
     dispatcher.compile = compile_or_defer
 
 
-def _is_shared(code: KeptCode) -> bool:
+def _is_shared(code: MachineCodeCache) -> bool:
     """Whether the helper knows all that a source uses."""
     values = code.source.namespace.values()
     return all(getattr(value, "__module__", "").partition(".")[0] in _SHARED for value in values)

@@ -15,7 +15,7 @@ from typing import Any
 
 from tapegen.backend.background.compile_queue import Request
 from tapegen.backend.background.message_framing import read_frame, write_frame
-from tapegen.backend.cache.machine_code import KeptCode
+from tapegen.backend.cache.machine_code import MachineCodeCache
 from tapegen.backend.numba.build import build_numba
 from tapegen.backend.printer.source import PythonSource
 
@@ -32,7 +32,7 @@ def compiled(message: bytes) -> bytes:
     return code.made.get(request.key, b"")
 
 
-class _SentCode(KeptCode):
+class _SentCode(MachineCodeCache):
     """Machine code that is compiled for the process that asked, which stores it."""
 
     def __init__(self, source: PythonSource, from_start: bool) -> None:

@@ -44,7 +44,7 @@ def processor() -> tuple[Any, ...]:
     return cpu_target.target_context.codegen().magic_tuple()
 
 
-class KeptCode(NullCache):
+class MachineCodeCache(NullCache):
     """The interface that a numba dispatcher queries before it compiles, and passes the result to.
 
     Parameters

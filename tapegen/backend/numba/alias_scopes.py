@@ -51,7 +51,7 @@ def alias_groups(func_ir: Any, typemap: Mapping[str, Any]) -> dict[str, str]:
     def places(names: list[Any]) -> list[str]:
         return [var.name for var in names if not _is_plain(typemap[var.name])]
 
-    leaving = _leaving(func_ir)
+    leaving = _returned(func_ir)
     constants: list[str] = []
     indexed: dict[str, None] = {}
     for block in func_ir.blocks.values():
@@ -77,7 +77,7 @@ def alias_groups(func_ir: Any, typemap: Mapping[str, Any]) -> dict[str, str]:
     return {name: find(name) for name in indexed if _is_array(typemap[name])}
 
 
-def _leaving(func_ir: Any) -> set[str]:
+def _returned(func_ir: Any) -> set[str]:
     """Variables that are returned, and have no other use."""
     readers: dict[str, list[Any]] = {}
     for block in func_ir.blocks.values():

@@ -39,7 +39,7 @@ from numba.core.errors import NumbaError, NumbaPendingDeprecationWarning, NumbaP
 from tapegen.backend.background import interruptible_source
 from tapegen.backend.background.availability import waiting
 from tapegen.backend.background.deferred_compilation import compile_in_background
-from tapegen.backend.cache.machine_code import KeptCode
+from tapegen.backend.cache.machine_code import MachineCodeCache
 from tapegen.backend.compile_progress import compiling
 from tapegen.backend.numba import code_memory, memory_limit, workspaces
 from tapegen.backend.numba.call_resolution import calls_resolved_once
@@ -219,7 +219,7 @@ def build_numba(
     if isinstance(entry, Dispatcher):
         entry.targetoptions["nogil"] = True  # other threads of Python run meanwhile
         if (kept or background) and is_enabled("machine_code"):
-            code = entry._cache = KeptCode(source, from_start, on_disk=kept)  # type: ignore[attr-defined]
+            code = entry._cache = MachineCodeCache(source, from_start, on_disk=kept)  # type: ignore[attr-defined]
             if background:
                 compile_in_background(entry, code)
         if source.only_reads:

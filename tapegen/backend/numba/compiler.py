@@ -270,7 +270,7 @@ class GeneratedCodeCompiler(CompilerBase):
 
     def define_pipelines(self) -> list[Any]:
         """The passes of nopython mode, without those that have nothing to do, with lowering replaced."""
-        idle = self._idle() if is_enabled("fewer_passes") else frozenset()
+        idle = self._skipped_passes() if is_enabled("fewer_passes") else frozenset()
         lowering = _lowering(self.options)
         pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
         pipeline.passes = [
@@ -283,7 +283,7 @@ class GeneratedCodeCompiler(CompilerBase):
         pipeline.finalize()
         return [pipeline]
 
-    def _idle(self) -> frozenset[type]:
+    def _skipped_passes(self) -> frozenset[type]:
         """Passes with nothing to do for this source: closures, array expressions, variables of several types."""
         idle: set[type] = set()
         if not any(isinstance(value, CodeType) for value in self.state.func_id.code.co_consts):

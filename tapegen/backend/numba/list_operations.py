@@ -104,7 +104,7 @@ def _popped(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -
 def called(body: Body, context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -> Value:
     """Call a function; its first call adds it to the module."""
     name = f"{body.__name__} {sig}"
-    made = builder.module.globals.get(name) or _written(name, body, context, builder, sig)
+    made = builder.module.globals.get(name) or _define(name, body, context, builder, sig)
     status, result = context.call_conv.call_function(builder, made, sig.return_type, sig.args, args)
     with cgutils.if_unlikely(builder, status.is_error):
         if body in _ERRORS:
@@ -114,7 +114,7 @@ def called(body: Body, context: Any, builder: IRBuilder, sig: Any, args: Sequenc
     return result
 
 
-def _written(name: str, body: Body, context: Any, builder: IRBuilder, sig: Any) -> Function:
+def _define(name: str, body: Body, context: Any, builder: IRBuilder, sig: Any) -> Function:
     made = Function(builder.module, context.call_conv.get_function_type(sig.return_type, sig.args), name)
     made.linkage = "internal"
     made.attributes.add("noinline")

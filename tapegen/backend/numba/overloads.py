@@ -177,7 +177,7 @@ class _Object(types.Dummy):
 register_model(_Object)(OpaqueModel)
 
 
-def make_known(cls: type, attributes: Sequence[str]) -> None:
+def expose_attributes(cls: type, attributes: Sequence[str]) -> None:
     """Let compiled code read attributes of global objects of a class; their values are compiled functions."""
 
     @typeof_impl.register(cls)
@@ -218,4 +218,4 @@ def _of_dispatcher(context: Any, builder: Any, type_: Any, value: Any, name: str
     return context.get_dummy_value()
 
 
-__all__ = ["alternatives", "dispatcher", "is_read_only", "make_known", "overlap"]
+__all__ = ["alternatives", "dispatcher", "expose_attributes", "is_read_only", "overlap"]

@@ -33,7 +33,7 @@ def _is_long(func_ir: Any) -> bool:
     return sum(len(block.body) for block in func_ir.blocks.values()) > _LONG
 
 
-class _LongLibrary(JITCodeLibrary):
+class _TwoTierLibrary(JITCodeLibrary):
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
         for function in ll_module.functions:
@@ -53,7 +53,7 @@ class TwoTierLowering(NativeLowering):
     def run_pass(self, state: Any) -> bool:
         """Whether anything has changed."""
         if is_enabled("two_tier_optimization") and state.library is None and _is_long(state.func_ir):
-            state.library = _LongLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.library = _TwoTierLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
             state.library.enable_object_caching()
         return bool(super().run_pass(state))
 

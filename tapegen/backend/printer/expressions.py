@@ -294,7 +294,7 @@ class Expressions:
         a, b = (ast.Attribute(ast.Attribute(self(arg), "ctypes"), "data") for arg in call.args)
         return ast.Compare(a, [ast.Eq()], [b])
 
-    def _twin(self, call: nodes.Call) -> ast.expr | None:
+    def _copy_generator(self, call: nodes.Call) -> ast.expr | None:
         if self.marks:
             return None
         return ast.Call(ast.Attribute(self.names.module("copy"), "deepcopy"), [self(call.args[0])], [])
@@ -426,7 +426,7 @@ _SYNTAX: dict[Any, Callable[[Expressions, nodes.Call], ast.expr | None]] = {
     intrinsics.zeros_beside: Expressions._zeros_beside,
     intrinsics.same_start: Expressions._same_start,
     intrinsics.of_parts: Expressions._of_parts,
-    intrinsics.twin: Expressions._twin,
+    intrinsics.copy_generator: Expressions._copy_generator,
     intrinsics.fstring: Expressions._fstring,
     intrinsics.primal_as: Expressions._primal_as,
     intrinsics.sum_to: Expressions._sum_to,

@@ -318,7 +318,7 @@ class _FunctionTree:
                     self._augment(left, ast.Add, term, span)
                 case _:
                     self._add(ast.Assign([left], self.expressions(value)), span)
-        elif call.func is intrinsics.draw_as and not self.expressions.marks:
+        elif call.func is intrinsics.replay_draws and not self.expressions.marks:
             self._add(self._drawing_as(*call.args), span)
         else:
             self._add(ast.Expr(self.expressions(call)), span)

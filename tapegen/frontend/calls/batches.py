@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from tapegen.errors import BadArgument, NotDifferentiable
-from tapegen.frontend.calls.nested_derivatives import written_out
+from tapegen.frontend.calls.nested_derivatives import inline_derivative
 from tapegen.frontend.calls.outline import Derivative, outline_call, parameters_of
 from tapegen.frontend.calls.repack import restored
 from tapegen.frontend.lowering.emit import emit_call
@@ -249,7 +249,7 @@ def batch_call(cx: Context, batched: Batched, args: Sequence[Any], kwargs: Mappi
     full = [expr if each is None else each.expr for expr, each in zip(program.given, found, strict=True)]
     function = dataclasses.replace(program.function, inner=not all(_is_exact(cx, expr) for expr in full))
     text = program.pipeline.batch(function, axes, cx.assumptions.modules)
-    values = written_out(cx, text, [count, *map(Leaf, full)])
+    values = inline_derivative(cx, text, [count, *map(Leaf, full)])
     return restored(cx, _repeated(cx, program.output, count), values.__getitem__)
 
 

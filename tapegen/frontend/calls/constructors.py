@@ -23,7 +23,7 @@ def construct(cx: Context, cls: type, args: list[Any], kwargs: dict[str, Any]) -
         raise _not_followed(cx, cls)
     if issubclass(cls, enum.Enum) and len(args) == 1 and not kwargs:
         return _member(cx, cls, args[0])
-    _check_made_plainly(cx, cls)
+    _check_default_construction(cx, cls)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         defaults = getattr(cls, "_field_defaults", {})
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -54,7 +54,7 @@ def _member(cx: Context, cls: type[enum.Enum], value: Any) -> StaticValue:
         cx.raise_(ValueError, str(error))
 
 
-def _check_made_plainly(cx: Context, cls: type) -> None:
+def _check_default_construction(cx: Context, cls: type) -> None:
     """Refuse a class that customizes construction (`__new__`, metaclass)."""
     owner = next(base for base in cls.__mro__ if "__new__" in vars(base))
     if isinstance(class_member(cx, cls, "__new__"), staticmethod) and "_fields" not in vars(owner):

@@ -32,7 +32,7 @@ from tapegen.frontend.source.syntax_tree import bound_names, lent_names
 from tapegen.frontend.templates import builtin_functions
 from tapegen.frontend.values.captures import capture
 from tapegen.frontend.values.constant_shapes import known_shape
-from tapegen.frontend.values.context import MOST_INLINED, Again, Context, NeedsConstant
+from tapegen.frontend.values.context import MOST_INLINED, Context, NeedsConstant, Restart
 from tapegen.frontend.values.materialize import expr_of, is_int, named, struct_of
 from tapegen.frontend.values.pytree import UNKNOWN, Itself, Leaf, StaticValue, Struct, dict_of, leaves_of, tuple_of
 from tapegen.frontend.values.state import Captured, Closure, Frame, known_value
@@ -75,7 +75,7 @@ def inline_function(cx: Context, func: FunctionType, args: Sequence[Any], kwargs
     """Inline the body of a function at its call; that of a generator function is inlined at its consumer."""
     if func.__code__.co_flags & inspect.CO_GENERATOR:
         return generator_of(cx, StaticValue(func), args, dict(kwargs))
-    return _written_out(cx, func, args, kwargs)
+    return _inline_python(cx, func, args, kwargs)
 
 
 def collect_items(cx: Context, func: FunctionType | Closure, args: Struct, kwargs: Struct) -> Any:
@@ -83,10 +83,10 @@ def collect_items(cx: Context, func: FunctionType | Closure, args: Struct, kwarg
     named = dict(zip(kwargs.keys, kwargs.children, strict=True))
     if isinstance(func, Closure):
         return _inline_closure(cx, func, args.children, named)
-    return _written_out(cx, func, args.children, named)
+    return _inline_python(cx, func, args.children, named)
 
 
-def _written_out(cx: Context, func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def _inline_python(cx: Context, func: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     try:
         frame = function_frame(cx, func)
     except (UnsupportedSyntax, SourceUnavailable, NotDifferentiable) as error:
@@ -310,7 +310,7 @@ def _check_recursion(cx: Context, frame: Frame, identity: Any, values: Mapping[s
             if cx.rules:
                 raise cx.refusal(CompileLimit, f"'{frame.name}' calls itself in a rule.", "Write it as a loop.")
             cx.recursion.called.add(identity)
-            raise Again
+            raise Restart
         return
     if cx.inlined.total() > MOST_INLINED:
         raise CompileLimit(

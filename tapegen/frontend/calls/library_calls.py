@@ -129,7 +129,7 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         if "dtype" in kwargs or "casting" in kwargs:
             args = _cast(cx, func, args, kwargs.pop("dtype", StaticValue(None)), kwargs.pop("casting", None))
     elif func in _TOLD and not kwargs.keys().isdisjoint(("dtype", "casting")):
-        args, kwargs = _told_dtype(cx, func, args, kwargs)
+        args, kwargs = _convert_to_dtype(cx, func, args, kwargs)
     out = kwargs.pop("out", None)
     if out is not None and drops_output(cx, func, {**dict(zip(_names_of(func), args)), **kwargs}):
         reason = f"np.fft.{func.__name__} leaves its 'out=' as it is."
@@ -495,7 +495,9 @@ def _some_of(
     return result
 
 
-def _told_dtype(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+def _convert_to_dtype(
+    cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
     """`np.stack(arrays, dtype=...)`: arrays in that dtype, where NumPy converts them to it."""
     dtype = static(cx, kwargs.get("dtype", StaticValue(None)), "the dtype")
     casting = known_value(kwargs.get("casting", StaticValue("same_kind")))

@@ -19,10 +19,10 @@ import numpy as np
 
 from tapegen.errors import BadArgument, TapegenError
 from tapegen.frontend.calls.outline import Derivative, Program, outline_call, parameters_of
-from tapegen.frontend.calls.random_replay import draw_as, refuse_unseeded, twin
+from tapegen.frontend.calls.random_replay import copy_generator, refuse_unseeded, replay_draws
 from tapegen.frontend.calls.repack import container, matched, restored, tangent_of
 from tapegen.frontend.lowering.emit import emit_call
-from tapegen.frontend.mutation.outlined_containers import make_changes, slots_of
+from tapegen.frontend.mutation.outlined_containers import apply_changes, slots_of
 from tapegen.frontend.values.constant_shapes import extent
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.materialize import adopt, describe, export, struct_of, truth, type_of
@@ -194,8 +194,8 @@ def derivative_call(cx: Context, derivative: Derivative, args: list[Any], kwargs
     program = outline_call(cx, derivative, args, kwargs, places)
     if kind == "vjp":
         refuse_unseeded(program.function)
-        held = tuple(_held(cx, expr) for expr in program.given)
-        drawn = _twins(cx, program)
+        held = tuple(_saved_copy(cx, expr) for expr in program.given)
+        drawn = _generator_copies(cx, program)
         value = cx.call(cx, derivative.func, args, kwargs)
         content = export(cx, value)
         objective = content.children[0] if derivative.has_aux else content
@@ -237,9 +237,9 @@ def _jacobian(cx: Context, program: Program, derivative: Derivative, several: bo
     kept += tuple(slots_of(program.changes))
     make = partial(program.pipeline.jacobian, holomorphic=derivative.holomorphic, kept=kept)
     text = make(program.function, wrt, active, cx.assumptions.modules, derivative.mode)
-    blocks = iter(written_out(cx, text, [*map(Leaf, program.given)]))
+    blocks = iter(inline_derivative(cx, text, [*map(Leaf, program.given)]))
     others = {k: next(blocks) for k in kept}
-    make_changes(cx, program.changes, others.__getitem__)
+    apply_changes(cx, program.changes, others.__getitem__)
     rows = {k: {var: next(blocks) for var in wrt} for k, is_active in enumerate(active) if is_active}
 
     def by_argument(k: int) -> Any:
@@ -264,30 +264,30 @@ def pullback_call(cx: Context, pullback: Pullback, args: list[Any], kwargs: dict
     for seed, value in zip(seeds, (results[k] for k, is_active in enumerate(active) if is_active), strict=True):
         if isinstance(value, Leaf):
             _check_extents(cx, seed, value.expr, "a cotangent has another shape than its result")
-    with _again(cx, program, pullback.drawn) as program:
+    with _rerun(cx, program, pullback.drawn) as program:
         return _reversed(cx, program, active, seeds, not isinstance(pullback.wrt, int | str))[1]
 
 
 @contextmanager
-def _again(cx: Context, program: Program, drawn: tuple[Expr, ...]) -> Iterator[Program]:
+def _rerun(cx: Context, program: Program, drawn: tuple[Expr, ...]) -> Iterator[Program]:
     """A program with saved arguments, for a rerun with the same draws."""
     if any(isinstance(stmt, Store) for stmt in traversal.statements(program.function.body)):
-        program = dataclasses.replace(program, given=tuple(_held(cx, expr) for expr in program.given))
-    now = _twins(cx, program)
+        program = dataclasses.replace(program, given=tuple(_saved_copy(cx, expr) for expr in program.given))
+    now = _generator_copies(cx, program)
     _draw_as(cx, program, drawn)
     yield program
     _draw_as(cx, program, now)
 
 
-def _twins(cx: Context, program: Program) -> tuple[Expr, ...]:
+def _generator_copies(cx: Context, program: Program) -> tuple[Expr, ...]:
     """Copies of the generators that a program draws from, in their current state."""
-    return tuple(twin(cx, expr).expr for expr in program.generators)
+    return tuple(copy_generator(cx, expr).expr for expr in program.generators)
 
 
 def _draw_as(cx: Context, program: Program, others: Sequence[Expr]) -> None:
     """Set the generators of a program to the states of others."""
     for expr, other in zip(program.generators, others, strict=True):
-        draw_as(cx, expr, other)
+        replay_draws(cx, expr, other)
 
 
 def _jvp(cx: Context, derivative: Derivative, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -322,12 +322,12 @@ def _pushed(cx: Context, program: Program, tangents: Mapping[int, Any], *, store
             _check_extents(cx, dots[var], given[var], "a tangent has another shape than its argument")
     active, wrt = program.active, tuple(dots)
     text = program.pipeline.forward(program.function, wrt, active, cx.assumptions.modules)
-    values = written_out(cx, text, [*map(Leaf, program.given), *(dots[var] for var in wrt)])
+    values = inline_derivative(cx, text, [*map(Leaf, program.given), *(dots[var] for var in wrt)])
     count = len(program.values)
     positions = [k for k, is_active in enumerate(active) if is_active]
     found = dict(zip(positions, values[count:], strict=True))
     if stores:
-        make_changes(cx, program.changes, values.__getitem__)
+        apply_changes(cx, program.changes, values.__getitem__)
     return restored(cx, program.output, values.__getitem__), restored(cx, program.objective, found.get)
 
 
@@ -356,8 +356,8 @@ def _linearized(cx: Context, derivative: Derivative, primals: list[Any]) -> Any:
     places = [k for k, value in enumerate(primals) if _has_tangent(export(cx, value))]
     program = outline_call(cx, derivative, primals, {}, places)
     refuse_unseeded(program.function)
-    held = dataclasses.replace(program, given=tuple(_held(cx, expr) for expr in program.given))
-    linear = Linear(held, len(primals), _twins(cx, program))
+    held = dataclasses.replace(program, given=tuple(_saved_copy(cx, expr) for expr in program.given))
+    linear = Linear(held, len(primals), _generator_copies(cx, program))
     value = cx.call(cx, derivative.func, primals, {})
     return _with_function(cx, derivative, value, StaticValue(linear))
 
@@ -390,7 +390,7 @@ def linear_call(cx: Context, linear: Linear, args: list[Any], kwargs: dict[str, 
             raise cx.refusal(BadArgument, f"argument {place} has no floats, and no tangent.", "Pass None for it.")
     if not tangents:
         raise cx.refusal(BadArgument, "all tangents are None.", "Give a direction for one argument at least.")
-    with _again(cx, linear.program, linear.drawn) as program:
+    with _rerun(cx, linear.program, linear.drawn) as program:
         return _pushed(cx, program, tangents)[1]
 
 
@@ -425,16 +425,16 @@ def _reversed(
     """Inline value and gradient of a program; with `stores`, its side effects are applied."""
     wrt = tuple(program.wrt.values())
     text = program.pipeline.reverse(program.function, wrt, active, cx.assumptions.modules)
-    values = written_out(cx, text, [*map(Leaf, program.given), *seeds])
+    values = inline_derivative(cx, text, [*map(Leaf, program.given), *seeds])
     found = dict(zip(wrt, values[len(program.values) :], strict=True))
     if stores:
-        make_changes(cx, program.changes, values.__getitem__)
+        apply_changes(cx, program.changes, values.__getitem__)
     gradients = [_gradient(cx, template, program, found) for template in program.chosen.values()]
     value = restored(cx, program.output, values.__getitem__)
     return value, tuple_of(gradients) if several else gradients[0]
 
 
-def written_out(cx: Context, text: Any, args: list[Any]) -> list[Any]:
+def inline_derivative(cx: Context, text: Any, args: list[Any]) -> list[Any]:
     """Inline a derived text at the call; refusals point at the call."""
     origin, fixed = cx.origin, cx.fixed_origin
     cx.fixed_origin = True
@@ -484,7 +484,7 @@ def _of_kind(cx: Context, value: Any, var: Var) -> Any:
     return Leaf(cx.assign(bar_name(var.name), made.expr))
 
 
-def _held(cx: Context, expr: Expr) -> Expr:
+def _saved_copy(cx: Context, expr: Expr) -> Expr:
     """A saved copy of an argument: a pullback may run after its array has changed."""
     if isinstance(expr.type, Array):
         return cx.assign("held", builders.copy(expr))

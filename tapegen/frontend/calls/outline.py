@@ -217,7 +217,7 @@ def _check_stores(cx: Context, function: Function, given: Sequence[Expr]) -> Non
             raise cx.refusal(
                 NotDifferentiable, "a list that grows is used inside a derivative taken here.", "Use an array."
             )
-    if _written(function.body).isdisjoint(function.params):
+    if _stored_arrays(function.body).isdisjoint(function.params):
         return
     arrays = [expr for expr in given if isinstance(expr.type, Array) and isinstance(expr, Var)]
     for k, left in enumerate(arrays):
@@ -229,7 +229,7 @@ def _check_stores(cx: Context, function: Function, given: Sequence[Expr]) -> Non
             )
 
 
-def _written(body: Block) -> set[Var]:
+def _stored_arrays(body: Block) -> set[Var]:
     """The arrays that statements store into, and all arrays that they may alias."""
     sources: dict[Var, set[Var]] = {}
     written: set[Var] = set()

@@ -12,7 +12,7 @@ from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Assign, Call, Const, Effect, Expr, Function
 
 
-def made_once(cx: Context, call: Call, hint: str | None) -> Leaf:
+def emit_once(cx: Context, call: Call, hint: str | None) -> Leaf:
     """Emit a call with side effects, which runs exactly once."""
     var = cx.new_var(hint or TEMPORARY, call.type)
     cx.emit(Assign((var,), call, cx.origin))
@@ -20,14 +20,14 @@ def made_once(cx: Context, call: Call, hint: str | None) -> Leaf:
     return Leaf(var)
 
 
-def twin(cx: Context, rng: Expr) -> Leaf:
+def copy_generator(cx: Context, rng: Expr) -> Leaf:
     """A copy of the generator `rng`, in its current state."""
-    return made_once(cx, Call(intrinsics.twin, (rng,), (), rng.type), "drawn")
+    return emit_once(cx, Call(intrinsics.copy_generator, (rng,), (), rng.type), "drawn")
 
 
-def draw_as(cx: Context, rng: Expr, other: Expr) -> None:
+def replay_draws(cx: Context, rng: Expr, other: Expr) -> None:
     """Set the state of `rng` to that of `other`."""
-    cx.effect(Call(intrinsics.draw_as, (rng, other), ()))
+    cx.effect(Call(intrinsics.replay_draws, (rng, other), ()))
 
 
 def refuse_unseeded(function: Function) -> None:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tapegen.errors import AliasError, NotDifferentiable
-from tapegen.frontend.calls.recursion_fixpoint import lower_form, refuse, settle
-from tapegen.frontend.calls.recursion_signatures import Form, Path, form_of, is_parameter, plain_type
+from tapegen.frontend.calls.recursion_fixpoint import lower_form, refuse, solve
+from tapegen.frontend.calls.recursion_signatures import Form, Path, canonical_type, form_of, is_parameter
 from tapegen.frontend.calls.repack import restored
 from tapegen.frontend.values.context import Context, NeedsStatements
 from tapegen.frontend.values.materialize import export, expr_of
@@ -31,7 +31,7 @@ def call_routine(cx: Context, frame: Frame, identity: Any, values: Mapping[str, 
     form = form_of(cx, frame, identity, values)
     if not form.final:
         if not cx.routines.settling:
-            settle(cx, form, frame, values)
+            solve(cx, form, frame, values)
         elif not form.lowered:
             lower_form(cx, form, frame, values)
     return _call(cx, form, values)
@@ -56,7 +56,7 @@ def _call(cx: Context, form: Form, values: Mapping[str, Any]) -> Any:
     given = [cx.atom(expr) for name, value in values.items() for expr in _leaves(cx, value, (name,), fixed)]
     args = (*given, *form.free)
     _refuse_overlap(cx, form, given, args)
-    types = (*summary.types, *(plain_type(given[k].type) for k in summary.written))
+    types = (*summary.types, *(canonical_type(given[k].type) for k in summary.written))
     targets = tuple(cx.new_var("t", type_) for type_ in types)
     if targets:
         call = Call(form.routine, args, (), types[0] if len(types) == 1 else TupleOf(types))

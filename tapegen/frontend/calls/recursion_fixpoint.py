@@ -10,11 +10,19 @@ import numpy as np
 
 from tapegen.errors import AliasError, CompileLimit, NotDifferentiable, TapegenError
 from tapegen.frontend.calls.communication import refuse_communication
-from tapegen.frontend.calls.recursion_signatures import Body, Form, Parameter, Path, Summary, is_parameter, plain_type
+from tapegen.frontend.calls.recursion_signatures import (
+    Body,
+    Form,
+    Parameter,
+    Path,
+    Summary,
+    canonical_type,
+    is_parameter,
+)
 from tapegen.frontend.expressions.expressions import enter, put_name
 from tapegen.frontend.lowering.control_flow import body_of, run_body
 from tapegen.frontend.lowering.finalize import finish, resolved, surroundings
-from tapegen.frontend.values.context import Again, Builder, Context, NeedsConstant, Unreachable
+from tapegen.frontend.values.context import Builder, Context, NeedsConstant, Restart, Unreachable
 from tapegen.frontend.values.materialize import adopt, const_expr, export, expr_of, flat_result
 from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct
 from tapegen.frontend.values.state import FLAGS, RESULT, Cell, Frame, is_number, known_value
@@ -28,7 +36,7 @@ PASSES = 10
 """Limit of fixpoint iterations for one routine."""
 
 
-def settle(cx: Context, form: Form, frame: Frame, values: Mapping[str, Any]) -> None:
+def solve(cx: Context, form: Form, frame: Frame, values: Mapping[str, Any]) -> None:
     """Lower a routine, and the routines that it calls, until every result is the assumed one."""
     routines = cx.routines
     routines.settling = True
@@ -57,7 +65,7 @@ def refuse(cx: Context, form: Form, error: TapegenError) -> NoReturn:
     """Lower again without this routine: where the depth is known, the function is inlined."""
     cx.recursion.refused.setdefault(form.identity, error)
     cx.recursion.called.discard(form.identity)
-    raise Again from None
+    raise Restart from None
 
 
 def lower_form(cx: Context, form: Form, frame: Frame, values: Mapping[str, Any]) -> None:
@@ -108,9 +116,9 @@ def lower_form(cx: Context, form: Form, frame: Frame, values: Mapping[str, Any])
     form.summary = Summary(
         output,
         sources,
-        tuple(plain_type(expr.type) for expr in results),
+        tuple(canonical_type(expr.type) for expr in results),
         tuple(several_kinds(cx, expr) for expr in results),
-        _written(cx, done.body, names, params),
+        _stored_params(cx, done.body, names, params),
         shares,
     )
     cx.routines.changed |= form.summary != before
@@ -136,7 +144,7 @@ def _parameter(cx: Context, form: Form, value: Any, path: Path, params: list[Par
         return StaticValue(known_value(value)) if path in fixed else value
     expr = expr_of(cx, value)
     name = identifier("_".join(map(str, path)))
-    var = place = cx.new_var(name, plain_type(expr.type))
+    var = place = cx.new_var(name, canonical_type(expr.type))
     if len(params) in form.summary.written:
         place = cx.assign(name, builders.copy(var))
     note_kinds(cx, var, (expr,))
@@ -197,12 +205,12 @@ def _fix(cx: Context, form: Form, params: list[Parameter], need: NeedsConstant) 
     fixed = cx.recursion.fixed.setdefault(form.identity, set())
     if wanted - fixed:
         fixed |= wanted
-        raise Again
+        raise Restart
     if not sources.isdisjoint({param.var for param in params}):
         raise need.refusal
 
 
-def _written(cx: Context, block: Block, old: Mapping[Var, Var], params: list[Parameter]) -> tuple[int, ...]:
+def _stored_params(cx: Context, block: Block, old: Mapping[Var, Var], params: list[Parameter]) -> tuple[int, ...]:
     """The parameters that a body writes into."""
     places = [(k, param.place) for k, param in enumerate(params) if isinstance(param.place.type, Array)]
     found: set[int] = set()

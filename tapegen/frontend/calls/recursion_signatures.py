@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import CompileLimit, NotDifferentiable, Span, TapegenError
-from tapegen.frontend.mutation.caller_objects import Written
+from tapegen.frontend.mutation.caller_objects import MutationFacts
 from tapegen.frontend.values.context import Context, NeedsConstant
 from tapegen.frontend.values.materialize import expr_of
 from tapegen.frontend.values.pytree import UNKNOWN, Itself, Leaf, StaticValue, Struct
@@ -41,7 +41,7 @@ class Recursion:
         Loops that must be unrolled, since no growing list can hold their items, and the reason.
     parts : bool
         Whether the program stores into real or imaginary parts of complex arrays.
-    written : Written
+    written : MutationFacts
         Objects of the caller that are written.
     """
 
@@ -50,7 +50,7 @@ class Recursion:
     fixed: dict[Any, set[Path]] = field(default_factory=dict)
     written_out: dict[Any, TapegenError] = field(default_factory=dict)
     parts: bool = False
-    written: Written = field(default_factory=Written)
+    written: MutationFacts = field(default_factory=MutationFacts)
 
 
 @dataclass(eq=False, slots=True)
@@ -145,7 +145,7 @@ def _kind(cx: Context, value: Any, path: Path, fixed: set[Path]) -> Any:
             return "captured", value.path
         return value if isinstance(value, StaticValue) else Itself(value)
     expr = expr_of(cx, value)
-    return plain_type(expr.type), several_kinds(cx, expr)
+    return canonical_type(expr.type), several_kinds(cx, expr)
 
 
 def is_parameter(cx: Context, value: Any, path: Path, fixed: set[Path]) -> bool:
@@ -167,7 +167,7 @@ def is_parameter(cx: Context, value: Any, path: Path, fixed: set[Path]) -> bool:
     return isinstance(known, np.generic) or (is_number(known) and not isinstance(known, bool))
 
 
-def plain_type(type_: Type) -> Type:
+def canonical_type(type_: Type) -> Type:
     """The type of a parameter or a result, without unit axes and layout, in which calls differ."""
     return Array(type_.dtype, type_.rank) if isinstance(type_, Array) else type_
 

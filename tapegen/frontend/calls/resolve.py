@@ -36,7 +36,7 @@ from tapegen.frontend.expressions.comprehensions import ARRAY_MAKERS, consume, r
 from tapegen.frontend.expressions.expressions import elements, evaluate, evaluates
 from tapegen.frontend.expressions.iterables import iterator
 from tapegen.frontend.expressions.progress_bars import shows_progress, with_progress
-from tapegen.frontend.expressions.strings import formatted, told
+from tapegen.frontend.expressions.strings import emit_message, formatted
 from tapegen.frontend.expressions.unions import as_bool, split
 from tapegen.frontend.library.output_arrays import refuse_reading_while_writing
 from tapegen.frontend.lowering.emit import arg_type, emit_call
@@ -45,7 +45,7 @@ from tapegen.frontend.source.callables import is_elementwise, unwrap
 from tapegen.frontend.templates import builtin_functions
 from tapegen.frontend.templates.library_functions import of_bottleneck
 from tapegen.frontend.values.captures import bound_value, capture, is_method, special_method, watch
-from tapegen.frontend.values.context import Again, Context, NeedsConstant, Unreachable
+from tapegen.frontend.values.context import Context, NeedsConstant, Restart, Unreachable
 from tapegen.frontend.values.library_objects import call_of_library_object
 from tapegen.frontend.values.materialize import adopt, describe, expr_of, is_int, not_, static, struct_of
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, tuple_of
@@ -196,7 +196,7 @@ def _call_static(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     if shows_progress(func):
         return with_progress(cx, func, args, kwargs)
     if intrinsics.tells(func):
-        return told(cx, func, args, kwargs)
+        return emit_message(cx, func, args, kwargs)
     if of_mpi(func):
         return call_of_mpi(cx, func, args, kwargs)
     handler = handled(func)
@@ -304,7 +304,7 @@ def _read_by(outer: Context, func: FunctionType, args: Sequence[Any], kwargs: Ma
     cx.assumptions.read_for = outer.assumptions.read_for | {func}
     cx.recursion, cx.routines, cx.caller = type(outer.recursion)(), type(outer.routines)(), type(outer.caller)()
     cx.frame = function_frame(cx, func)
-    with contextlib.suppress(Unreachable, NeedsConstant, Again):
+    with contextlib.suppress(Unreachable, NeedsConstant, Restart):
         inline_function(cx, func, args, kwargs)
     return cx
 

@@ -346,14 +346,14 @@ def _ternary(cx: Context, node: gast.IfExp, hint: str | None) -> Any:
 # ---- conditions ----------------------------------------------------------------------------------------------------
 
 
-def try_whole(cx: Context, node: gast.AST) -> bool | Expr | None:
+def try_expression(cx: Context, node: gast.AST) -> bool | Expr | None:
     """The test of an If or While as one expression: True or False when known, None when it needs statements."""
     return quietly(cx, lambda: _test(cx, node))
 
 
 def condition(cx: Context, node: gast.AST) -> bool | Expr:
     """The test of an If; statements that it needs are emitted first."""
-    test = try_whole(cx, node)
+    test = try_expression(cx, node)
     return test if test is not None else _test(cx, node)
 
 

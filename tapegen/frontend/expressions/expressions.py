@@ -1,7 +1,7 @@
 """Lowering of expressions to abstract values.
 
 `evaluate` returns the abstract value of a node and emits the statements that must run first.  Inside a condition
-(`try_whole`) it may emit none: the condition stays one expression, with Python's short-circuit evaluation.
+(`try_expression`) it may emit none: the condition stays one expression, with Python's short-circuit evaluation.
 """
 
 from __future__ import annotations

@@ -142,10 +142,10 @@ def _begun(cx: Context, series: Series) -> Series:
     taken = _taken(cx, series)
     cx.state.taken[series.iterator.number] = SPENT
     whole = replace(series, iterator=None)
-    return whole if taken == 0 else _behind(cx, whole, taken)
+    return whole if taken == 0 else _remaining(cx, whole, taken)
 
 
-def _behind(cx: Context, series: Series, taken: int) -> Series:
+def _remaining(cx: Context, series: Series, taken: int) -> Series:
     """A series without its first items, which it has."""
     count = None if series.count is None else (series.item(StaticValue(taken)), series.count[1])
     left = series.length

@@ -131,7 +131,7 @@ def _no_format(cx: Context, text: str) -> Exception:
     )
 
 
-def told(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def emit_message(cx: Context, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """A call that only prints or warns: it runs exactly once."""
     if cx.whole:
         raise NeedsStatements

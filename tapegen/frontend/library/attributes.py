@@ -97,7 +97,7 @@ def attribute(cx: Context, owner: Any, name: str, hint: str | None = None) -> An
             NotDifferentiable, f"the attribute '{name}' of {describe(cx, owner)} is not supported.", "Leave it out."
         )
     if content.kind == "object" or (content.kind == "tuple" and hasattr(content.cls, "_fields")):
-        _check_looked_up_plainly(cx, content.cls)
+        _check_default_lookup(cx, content.cls)
         if name in content.keys and (content.kind == "tuple" or not _class_comes_first(cx, content.cls, name)):
             return content.get(name)
         if content.kind == "tuple" and has_method("tuple", name):
@@ -114,7 +114,7 @@ def attribute(cx: Context, owner: Any, name: str, hint: str | None = None) -> An
     return Bound(StaticValue(Method(content.kind, name)), (owner,))
 
 
-def _check_looked_up_plainly(cx: Context, cls: type) -> None:
+def _check_default_lookup(cx: Context, cls: type) -> None:
     if isinstance(class_member(cx, cls, "__getattribute__"), FunctionType):
         raise cx.refusal(
             NotDifferentiable,
@@ -190,7 +190,7 @@ def _captured_attribute(cx: Context, owner: Captured, name: str) -> Any:
     value = owner.value
     struct = children_of(value)
     assert struct is not None
-    _check_looked_up_plainly(cx, struct.cls)
+    _check_default_lookup(cx, struct.cls)
     if struct.kind == "object" or hasattr(struct.cls, "_fields"):
         if name in struct.keys and (struct.kind == "tuple" or not _class_comes_first(cx, struct.cls, name)):
             return captured_child(cx, owner, name, getattr(value, name), operator.attrgetter(name))

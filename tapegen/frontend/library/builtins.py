@@ -57,7 +57,7 @@ Hint = str | None
 _func: Any
 
 
-def written_out(cx: Context, text: Any, args: Args) -> Any:
+def inline_template(cx: Context, text: Any, args: Args) -> Any:
     """Inline the Python template of a builtin; its statements belong to the user's statement."""
     return inline_function(cx, text, args, {})
 
@@ -102,7 +102,7 @@ def _pow(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         return StaticValue(known)
     if not all(map(is_int, parts)):
         cx.raise_(TypeError, "pow() 3rd argument not allowed unless all arguments are integers")
-    return written_out(cx, builtin_functions.power_modulo, list(parts))
+    return inline_template(cx, builtin_functions.power_modulo, list(parts))
 
 
 @handles(operator.pow, takes="a, b, /")
@@ -171,11 +171,11 @@ def _extreme(func: Any, comparison: Any) -> None:
             rest = {name: value for name, value in kwargs.items() if name != "default"}
             items = call_value(cx, StaticValue(list), args, {}) if isinstance(args[0], (Series, View)) else args[0]
             given = [items, kwargs["default"], Bound(StaticValue(func), (), rest)]
-            return written_out(cx, builtin_functions.unless_empty, given)
+            return inline_template(cx, builtin_functions.unless_empty, given)
         kwargs = {name: value for name, value in kwargs.items() if known_value(value) is not None}  # key=None
         if "key" in kwargs and len(kwargs) == 1:
             items = args[0] if len(args) == 1 else tuple_of(args)
-            return written_out(
+            return inline_template(
                 cx, builtin_functions.extreme, [_indexable(cx, items), StaticValue(comparison), kwargs["key"]]
             )
         if kwargs:
@@ -183,7 +183,9 @@ def _extreme(func: Any, comparison: Any) -> None:
         if len(args) == 1:
             items = _indexable(cx, args[0])
             if struct_of(cx, items) is None:
-                return written_out(cx, builtin_functions.extreme, [items, StaticValue(comparison), StaticValue(None)])
+                return inline_template(
+                    cx, builtin_functions.extreme, [items, StaticValue(comparison), StaticValue(None)]
+                )
             args = list(spread(cx, items))
             if not args:
                 cx.raise_(ValueError, f"{func.__name__}() iterable argument is empty")
@@ -236,10 +238,10 @@ def _sum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         if items.unroll:
             items = tuple_of(items.item(StaticValue(k)) for k in range(items.length))
     if isinstance(items, Series) or (struct_of(cx, items) is None and not isinstance(items, StaticValue)):
-        return written_out(cx, _SUM_OF, [items, start])
+        return inline_template(cx, _SUM_OF, [items, start])
     total = start
     if builtin_functions.COMPENSATES and sum(type_of(child) == FLOAT for child in spread(cx, items)) > 1:
-        return written_out(cx, _SUM_OF, [items, start])
+        return inline_template(cx, _SUM_OF, [items, start])
     for child in spread(cx, items):
         first = type(known_value(total)) is int and known_value(total) == 0
         # 0 + x is x, but a new array, and an integer if x is a bool

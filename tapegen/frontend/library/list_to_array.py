@@ -42,12 +42,12 @@ def _rank(cx: Context, value: Any) -> int | None:
     return item.rank if isinstance(item, Array) else 0
 
 
-def _whole(cx: Context, items: Any) -> Any:
+def _as_array(cx: Context, items: Any) -> Any:
     return emit_call(cx, np.array, (items,))
 
 
 def _stacked(cx: Context, items: Any, rank: int, axis: int) -> Any:
-    made = _whole(cx, items)
+    made = _as_array(cx, items)
     return (
         made if axis == 0 else call_value(cx, StaticValue(np.moveaxis), [made, StaticValue(0), StaticValue(axis)], {})
     )
@@ -55,18 +55,18 @@ def _stacked(cx: Context, items: Any, rank: int, axis: int) -> Any:
 
 def _rows(cx: Context, items: Any, rank: int, axis: int) -> Any:
     if rank == 0:
-        return call_value(cx, StaticValue(np.expand_dims), [_whole(cx, items), StaticValue(1)], {})
-    return _whole(cx, items) if rank == 1 else _behind_each_other(cx, items, rank, 0)
+        return call_value(cx, StaticValue(np.expand_dims), [_as_array(cx, items), StaticValue(1)], {})
+    return _as_array(cx, items) if rank == 1 else _concatenated(cx, items, rank, 0)
 
 
 def _columns(cx: Context, items: Any, rank: int, axis: int) -> Any:
     if rank > 1:
         return None
-    made = _whole(cx, items)
+    made = _as_array(cx, items)
     return call_value(cx, StaticValue(np.transpose if rank else np.atleast_2d), [made], {})
 
 
-def _behind_each_other(cx: Context, items: Any, rank: int, axis: int) -> Any:
+def _concatenated(cx: Context, items: Any, rank: int, axis: int) -> Any:
     if rank == 0 or not -rank <= axis < rank:
         return None
     if axis % rank == 0:
@@ -74,12 +74,12 @@ def _behind_each_other(cx: Context, items: Any, rank: int, axis: int) -> Any:
     return cx.call(cx, StaticValue(builtin_functions.concatenated_along), (items, StaticValue(axis)), {})
 
 
-def _in_a_row(cx: Context, items: Any, rank: int, axis: int) -> Any:
-    return _whole(cx, items) if rank == 0 else _behind_each_other(cx, items, rank, 0 if rank == 1 else 1)
+def _hstacked(cx: Context, items: Any, rank: int, axis: int) -> Any:
+    return _as_array(cx, items) if rank == 0 else _concatenated(cx, items, rank, 0 if rank == 1 else 1)
 
 
 _joining(np.stack, _stacked)
 _joining(np.vstack, _rows)
-_joining(np.hstack, _in_a_row)
+_joining(np.hstack, _hstacked)
 _joining(np.column_stack, _columns)
-_joining(np.concatenate, _behind_each_other)
+_joining(np.concatenate, _concatenated)

@@ -381,14 +381,14 @@ def _prod(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return total
 
 
-def _written_out(func: Any, text: Any) -> None:
+def _decompose(func: Any, text: Any) -> None:
     @handles(func, takes=PASSED_ON)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         return call_value(cx, StaticValue(text), args, kwargs, hint)
 
 
 for _func, _text in library_functions.EMATH.items():
-    _written_out(_func, _text)
+    _decompose(_func, _text)
 
 
 @handles(np.errstate, takes="**kinds")

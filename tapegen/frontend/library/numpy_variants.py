@@ -27,7 +27,7 @@ from tapegen.rules.numpy import decompositions, polynomials
 _PADDED = frozenset({"mean", "median", "maximum", "minimum", "linear_ramp"})
 
 
-def is_written_out(mode: Any) -> bool:
+def is_decomposed(mode: Any) -> bool:
     """Whether `np.pad` has no rule for a mode and is decomposed."""
     return isinstance(mode, str) and mode in _PADDED
 
@@ -38,7 +38,7 @@ def _pad(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     type_ = type_of(args[0]) if args else None
     how = known_value(mode)
     if type_ is not None and is_floating(type_):
-        if is_written_out(how) or (how == "constant" and _varies(kwargs.get("constant_values"))):
+        if is_decomposed(how) or (how == "constant" and _varies(kwargs.get("constant_values"))):
             return cx.call(cx, StaticValue(decompositions.padded), tuple(args), kwargs)
         turned = known_value(kwargs.get("reflect_type")) if how in ("reflect", "symmetric") else None
         if turned == "even":

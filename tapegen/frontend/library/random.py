@@ -18,7 +18,7 @@ import numpy as np
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.calls.handlers import PASSED_ON, handles
 from tapegen.frontend.calls.inline import inline_function
-from tapegen.frontend.calls.random_replay import draw_as, made_once, twin
+from tapegen.frontend.calls.random_replay import copy_generator, emit_once, replay_draws
 from tapegen.frontend.calls.resolve import call_value
 from tapegen.frontend.expressions.subscript_stores import store_place
 from tapegen.frontend.expressions.subscripts import Place
@@ -96,7 +96,7 @@ def _draw(func: Any, cx: Context, args: list[Any], kwargs: dict[str, Any], hint:
         return out
     body = body_of(func)
     written = cx.frame.parsed.file == rules_random.__file__  # draws inside a decomposition are not decomposed
-    if body is not None and not written and _is_written_out(func, given):
+    if body is not None and not written and _is_decomposed(func, given):
         assert isinstance(body, FunctionType)
         numbers = {key: value if key in OPTIONS else _number(cx, value) for key, value in given.items()}
         return inline_function(cx, body, (), numbers)
@@ -118,7 +118,7 @@ def _number(cx: Context, value: Any) -> Any:
     return value
 
 
-def _is_written_out(func: Any, given: Mapping[str, Any]) -> bool:
+def _is_decomposed(func: Any, given: Mapping[str, Any]) -> bool:
     """Whether a draw is decomposed: a parameter may be active, or compiled code needs the decomposition."""
     leaves = [given[key] for key in decisive(func) if key in given and isinstance(given[key], Leaf)]
     return any(is_floating(leaf.type) for leaf in leaves) or func.__name__ in ("shuffle", "triangular")
@@ -160,7 +160,7 @@ def _emit(cx: Context, func: Any, bound: inspect.BoundArguments, type_: Type, hi
         del bound.arguments["size"]
     args = tuple(operand(cx, value) for value in bound.args)
     kwargs = tuple((name, operand(cx, value)) for name, value in bound.kwargs.items())
-    return made_once(cx, Call(func, args, kwargs, type_), hint)
+    return emit_once(cx, Call(func, args, kwargs, type_), hint)
 
 
 for _func in intrinsics.DRAWS:
@@ -213,19 +213,19 @@ def _made(func: Any, kind: str) -> None:
         if isinstance(seed, Leaf) and isinstance(seed.type, RandomGenerator) and func is np.random.default_rng:
             return seed
         expr: Expr = operand(cx, seed)
-        return made_once(cx, Call(func, (expr,), (), RandomGenerator(kind)), hint)
+        return emit_once(cx, Call(func, (expr,), (), RandomGenerator(kind)), hint)
 
 
-@handles(intrinsics.twin, takes="rng, /")
-def _twin(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+@handles(intrinsics.copy_generator, takes="rng, /")
+def _copy_generator(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     (rng,) = args
-    return twin(cx, rng.expr)
+    return copy_generator(cx, rng.expr)
 
 
-@handles(intrinsics.draw_as, takes="rng, other, /")
+@handles(intrinsics.replay_draws, takes="rng, other, /")
 def _draw_as(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
     rng, other = args
-    draw_as(cx, rng.expr, other.expr)
+    replay_draws(cx, rng.expr, other.expr)
     return StaticValue(None)
 
 

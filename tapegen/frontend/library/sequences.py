@@ -24,7 +24,7 @@ from tapegen.frontend.expressions.iterables import (
     zipped,
 )
 from tapegen.frontend.library.attributes import attribute
-from tapegen.frontend.library.builtins import Args, Hint, Kwargs, written_out
+from tapegen.frontend.library.builtins import Args, Hint, Kwargs, inline_template
 from tapegen.frontend.lowering.emit import emit_call, fold
 from tapegen.frontend.lowering.generators import is_generator
 from tapegen.frontend.source.desugar_yield import collected
@@ -181,7 +181,7 @@ def make_list(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if is_generator(cx, args[0]):
         return call_value(cx, StaticValue(collected), args, {})
     items = _items_of(cx, args[0])
-    return written_out(cx, builtin_functions.copied, args) if items is None else cx.new_cell(list_of(items))
+    return inline_template(cx, builtin_functions.copied, args) if items is None else cx.new_cell(list_of(items))
 
 
 @handles(tuple, takes="iterable=(), /")
@@ -239,4 +239,4 @@ def _sorted(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 @handles(intrinsics.new_list, takes="*args")
 def _repeated(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     count, *items = args
-    return written_out(cx, builtin_functions.repeated, [count, tuple_of(items)])
+    return inline_template(cx, builtin_functions.repeated, [count, tuple_of(items)])

@@ -158,15 +158,15 @@ def _asdict(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     def made(names: list[str], values: list[Any]) -> Any:
         return cx.new_cell(dict_of(zip(names, values, strict=True)))
 
-    return _taken_apart(cx, args[0], made)
+    return _converted_fields(cx, args[0], made)
 
 
 @handles(dataclasses.astuple, takes="obj")
 def _astuple(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    return _taken_apart(cx, args[0], lambda names, values: tuple_of(values))
+    return _converted_fields(cx, args[0], lambda names, values: tuple_of(values))
 
 
-def _taken_apart(cx: Context, value: Any, made: Callable[[list[str], list[Any]], Any]) -> Any:
+def _converted_fields(cx: Context, value: Any, made: Callable[[list[str], list[Any]], Any]) -> Any:
     """Convert dataclasses with `made`, in containers too; other values are copied."""
 
     def part(child: Any) -> Any:

@@ -180,7 +180,7 @@ def _if(cx: Context, stmt: gast.If, rest: Sequence[gast.stmt], region: Region) -
     if is_attempt(stmt.test):
         return _COMPOUND[gast.Try](cx, stmt, rest, region)
     test = condition(cx, stmt.test)
-    live = live_behind(cx, stmt)
+    live = live_after(cx, stmt)
     if isinstance(test, bool):
         chosen = stmt.body if test else stmt.orelse
         if has_escape(chosen):
@@ -231,6 +231,6 @@ def _sides(
     return side(body, True), side(orelse, False)
 
 
-def live_behind(cx: Context, stmt: gast.stmt) -> frozenset[str]:
+def live_after(cx: Context, stmt: gast.stmt) -> frozenset[str]:
     """The variables live after a statement."""
     return cx.frame.live.out.get(id(stmt), frozenset())

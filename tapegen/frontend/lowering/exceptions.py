@@ -16,7 +16,7 @@ import numpy as np
 from tapegen.errors import UnsupportedSyntax
 from tapegen.frontend.calls.handlers import handles
 from tapegen.frontend.expressions.expressions import evaluate
-from tapegen.frontend.lowering.control_flow import End, Region, compound, live_behind, run
+from tapegen.frontend.lowering.control_flow import End, Region, compound, live_after, run
 from tapegen.frontend.lowering.warnings import is_of_warning
 from tapegen.frontend.source.desugar_try import try_begins, try_ends
 from tapegen.frontend.source.hints import TRY_ADVICE, instead_of_handlers
@@ -63,7 +63,7 @@ def lower_attempt(cx: Context, stmt: gast.If, rest: Sequence[gast.stmt], region:
     around, warnings = cx.open_tries, WARNINGS in cx.state.vars
     trial, ends = Builder(), list[End]()
     with cx.block(trial, cx.state.copy()):
-        run(cx, stmt.body, Region(live_behind(cx, stmt), ends))
+        run(cx, stmt.body, Region(live_after(cx, stmt), ends))
         reached = cx.state
     inside, cx.open_tries = cx.open_tries > around, around
     raised = trial.items[-1] if trial.dead and trial.items and isinstance(trial.items[-1], Raise) else None
@@ -87,7 +87,7 @@ def lower_attempt(cx: Context, stmt: gast.If, rest: Sequence[gast.stmt], region:
     if has_escape(chosen):
         run(cx, [*chosen, *rest], region)
         return True
-    run(cx, chosen, Region(live_behind(cx, stmt)))
+    run(cx, chosen, Region(live_after(cx, stmt)))
     return False
 
 

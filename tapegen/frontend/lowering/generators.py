@@ -94,18 +94,18 @@ def listed(cx: Context, value: Any) -> Any:
     if not is_generator(cx, value):
         return value
     items = cx.call(cx, StaticValue(collected), (value,), {})
-    _check_apart(cx, cx.containers.generated[items.cell])
+    _check_independent(cx, cx.containers.generated[items.cell])
     return items
 
 
 def of_generator(cx: Context, items: Ref, series: Series) -> Series:
     """The series of the items of a generator, for a consumer that iterates over them."""
     generated = cx.containers.generated[items.cell]
-    _check_apart(cx, generated)
+    _check_independent(cx, generated)
     return replace(series, behind=(generated,))
 
 
-def _check_apart(cx: Context, generated: Generated) -> None:
+def _check_independent(cx: Context, generated: Generated) -> None:
     if generated.stores:
         raise cx.refusal(
             NotDifferentiable,
@@ -122,7 +122,7 @@ def check_loop(cx: Context, series: Series, mark: int, start: int) -> None:
             if changed is None:
                 continue
             is_list = isinstance(changed.type, ListOf)
-            if generated.reads_lists if is_list else not _is_apart(cx, changed, generated, start):
+            if generated.reads_lists if is_list else not _is_independent(cx, changed, generated, start):
                 raise _seen(cx)
         for cell, content in generated.cells.items():
             if cx.state.cells[cell].content is not content:
@@ -141,7 +141,7 @@ def _seen(cx: Context) -> Exception:
     )
 
 
-def _is_apart(cx: Context, array: Var, generated: Generated, start: int) -> bool:
+def _is_independent(cx: Context, array: Var, generated: Generated, start: int) -> bool:
     """Whether an array is independent of the generator: made in the loop, or older and not read by it."""
     roots = cx.symbols.roots_of(array)
     if roots is None:

@@ -13,7 +13,7 @@ from typing import Any
 import gast
 
 from tapegen.errors import NotDifferentiable, TapegenError
-from tapegen.frontend.expressions.comparisons import condition, try_whole
+from tapegen.frontend.expressions.comparisons import condition, try_expression
 from tapegen.frontend.expressions.expressions import Given, owner_of
 from tapegen.frontend.lowering.control_flow import FALL, End, Region, run
 from tapegen.frontend.lowering.statements import assign_target
@@ -72,7 +72,7 @@ class RunTimeLoop:
         self.series = series
         runs = bool(series is not None and isinstance(series.length, int))
         if series is None:
-            first = try_whole(cx, self.stmt.test)
+            first = try_expression(cx, self.stmt.test)
             if first is False:
                 return
             runs = first is True
@@ -137,7 +137,7 @@ class RunTimeLoop:
             with cx.block(body, start):
                 try:
                     with cx.at(self.stmt, statement=True):
-                        into = self._start_of_trip()
+                        into = self._start_of_iteration()
                     if into is not None:
                         run(cx, into, Region(self.head, self.ends))
                 except Unreachable:
@@ -148,7 +148,7 @@ class RunTimeLoop:
             cx.frame.loops.pop()
         return body
 
-    def _start_of_trip(self) -> Sequence[gast.stmt] | None:
+    def _start_of_iteration(self) -> Sequence[gast.stmt] | None:
         """Lower the start of an iteration; returns the body unless it has been lowered already."""
         cx, stmt, series = self.cx, self.stmt, self.series
         if series is not None:
@@ -160,7 +160,7 @@ class RunTimeLoop:
             assign_target(cx, stmt.target, index if series.bounds else series.item(index))
             return stmt.body
         before = cx.state.copy()
-        test = try_whole(cx, stmt.test)
+        test = try_expression(cx, stmt.test)
         if test is not None:
             self.test = Const(test) if isinstance(test, bool) else test
             return stmt.body
@@ -188,9 +188,9 @@ class RunTimeLoop:
         """Whether the value of a variable at the end of a path is read later."""
         if end.kind == FALL or isinstance(key, int):
             return end.kind != RETURN or isinstance(key, int)
-        return end.kind in (BREAK, EXIT) and self._is_read_behind(key)
+        return end.kind in (BREAK, EXIT) and self._is_read_after(key)
 
-    def _is_read_behind(self, key: Key) -> bool:
+    def _is_read_after(self, key: Key) -> bool:
         return key[1] in self.after or key in self.lent
 
     def _merge(self, entry: State, templates: Mapping[Key | int, Any] | None = None) -> Merge:
@@ -285,7 +285,7 @@ class RunTimeLoop:
             for end, latch in zip(self.ends, latches, strict=True):
                 if end.kind == BREAK:
                     latch[left] = Const(True)
-        self._settle(first, latches)
+        self._drop_invariant(first, latches)
         for end, latch in zip(self.ends, latches, strict=True):
             if latch:
                 end.builder.items.append(OpenLatch(list(latch.items()), cx.origin))
@@ -295,7 +295,7 @@ class RunTimeLoop:
             cx.emit(OpenLatch(list(first.items()), cx.origin, first=True))
         target = self.counter if self.series is not None else None
         cx.emit(OpenLoop(body, cx.origin, self.test, target, self.bounds))
-        cx.state = self._behind(entry, templates, merge, runs)
+        cx.state = self._after_loop(entry, templates, merge, runs)
         self._after_returns(returns, bool(breaks))
 
     def _returns(
@@ -325,7 +325,7 @@ class RunTimeLoop:
         elif endless and not breaks:
             cx.builder.dead = True
 
-    def _settle(self, first: dict[Var, Expr], latches: list[dict[Var, Expr]]) -> None:
+    def _drop_invariant(self, first: dict[Var, Expr], latches: list[dict[Var, Expr]]) -> None:
         """Drop the variables that no path changes: they keep their values from before the loop."""
         cx = self.cx
         for latch in latches:
@@ -338,12 +338,12 @@ class RunTimeLoop:
             if isinstance(value, Var) and isinstance(value.type, Array):
                 cx.symbols.roots[var] = cx.symbols.roots_of(value)
 
-    def _behind(self, entry: State, templates: dict[Key | int, Any], merge: Merge, runs: bool) -> State:
+    def _after_loop(self, entry: State, templates: dict[Key | int, Any], merge: Merge, runs: bool) -> State:
         state = merge.state.copy()
         for name in self._assigned():
             state.vars.pop(name, None)
         for key, template in templates.items():
-            if isinstance(key, int) or self._is_read_behind(key):
+            if isinstance(key, int) or self._is_read_after(key):
                 _set(state, key, self._certain(key, template) if runs else template)
         return state
 

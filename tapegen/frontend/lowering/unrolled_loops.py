@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tapegen.errors import CompileLimit
-from tapegen.frontend.expressions.comparisons import try_whole
+from tapegen.frontend.expressions.comparisons import try_expression
 from tapegen.frontend.lowering.branches import branches
 from tapegen.frontend.lowering.control_flow import Region, run
 from tapegen.frontend.lowering.run_time_loops import RunTimeLoop, changes_length, progress_step
@@ -65,7 +65,7 @@ class UnrolledLoop:
                 if iteration < series.length:
                     assign_target(cx, stmt.target, series.item(StaticValue(iteration)))
                 return iteration < series.length
-            test = try_whole(cx, stmt.test)
+            test = try_expression(cx, stmt.test)
             if not isinstance(test, bool):
                 assert self.loop.refusal is not None
                 raise self.loop.refusal

@@ -4,7 +4,7 @@ During lowering each of these objects is a container like the program's own: lat
 and loops merge it.  The call stores what differs at the end, once, after the generated code has run (`commit`).
 
 An object that is reached through a global or closure variable is only expanded as far as it is read.  Where it turns
-out to be written, lowering restarts with the object as a container (`Again`).  A list that is only appended to starts
+out to be written, lowering restarts with the object as a container (`Restart`).  A list that is only appended to starts
 empty (only its *tail* is known), so that a program does not depend on its length.
 """
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tapegen.frontend.values.context import Again, Context
+from tapegen.frontend.values.context import Context, Restart
 from tapegen.frontend.values.pytree import StaticValue, Struct, children_of
 from tapegen.frontend.values.state import Captured, Ref
 
@@ -51,7 +51,7 @@ class Variable:
 
 
 @dataclass(slots=True)
-class Written:
+class MutationFacts:
     """Facts about the caller's objects that are kept between lowering attempts.
 
     Attributes
@@ -188,7 +188,7 @@ def note_key(cx: Context, ref: Ref, key: Any) -> None:
     number = (owned.place[1], key)
     if isinstance(before, StaticValue) and type(before.value) is int and number not in cx.recursion.written.numbers:
         cx.recursion.written.numbers.add(number)
-        raise Again
+        raise Restart
 
 
 def is_tail(cx: Context, value: Any) -> bool:
@@ -205,7 +205,7 @@ def look_into(cx: Context, value: Any) -> None:
     if place[0] == "argument":
         raise OtherForm(place, is_read=True)
     cx.recursion.written.read.add(place)
-    raise Again
+    raise Restart
 
 
 def append_only(cx: Context, ref: Ref) -> None:

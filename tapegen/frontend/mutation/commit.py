@@ -26,7 +26,7 @@ class Theirs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Made:
+class NewContainer:
     """A container that the program makes; `number` identifies it, since it may be stored in several places."""
 
     number: int
@@ -100,7 +100,7 @@ def slots_in(template: Any) -> Iterator[Slot]:
         case Struct():
             for child in template.children:
                 yield from slots_in(child)
-        case Made():
+        case NewContainer():
             yield from slots_in(template.struct)
         case Grown():
             yield from template.columns
@@ -182,7 +182,7 @@ def _value(template: Any, arguments: Arguments, values: Sequence[Any], made: dic
             return find(arguments)
         case Struct():
             return rebuild(template, [_value(child, arguments, values, made) for child in template.children])
-        case Made(number, struct):
+        case NewContainer(number, struct):
             if number not in made:
                 made[number] = rebuild(struct, [_value(child, arguments, values, made) for child in struct.children])
             return made[number]
@@ -244,4 +244,4 @@ def _undo(mutation: Mutation, arguments: Arguments) -> Callable[[], None]:
     return put_back
 
 
-__all__ = ["Either", "Grown", "Made", "Mutation", "Theirs", "apply", "before", "slots_in"]
+__all__ = ["Either", "Grown", "Mutation", "NewContainer", "Theirs", "apply", "before", "slots_in"]

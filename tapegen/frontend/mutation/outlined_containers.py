@@ -87,7 +87,7 @@ def slots_of(changes: Mapping[int, Any]) -> Iterator[int]:
             yield from (slot.index for slot in slots_in(content))
 
 
-def make_changes(cx: Context, changes: Mapping[int, Any], value_of: Callable[[int], Any]) -> None:
+def apply_changes(cx: Context, changes: Mapping[int, Any], value_of: Callable[[int], Any]) -> None:
     """Update the containers of the surrounding program from the results of a call."""
     for number, content in changes.items():
         if isinstance(content, Grown):
@@ -112,4 +112,4 @@ def _restored(cx: Context, template: Any, value_of: Callable[[int], Any]) -> Any
     return template
 
 
-__all__ = ["changes_of", "make_changes", "slots_of"]
+__all__ = ["apply_changes", "changes_of", "slots_of"]

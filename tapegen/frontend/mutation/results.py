@@ -8,7 +8,7 @@ from typing import Any
 from tapegen.errors import NotDifferentiable, Span
 from tapegen.frontend.lowering.finalize import resolved
 from tapegen.frontend.mutation.caller_objects import Owned, part_name
-from tapegen.frontend.mutation.commit import Either, Grown, Made, Mutation, Theirs
+from tapegen.frontend.mutation.commit import Either, Grown, Mutation, NewContainer, Theirs
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.materialize import check_keys, describe, poison_check, type_of
 from tapegen.frontend.values.pytree import Leaf, Slot, StaticValue, Struct
@@ -133,7 +133,7 @@ class _Collector:
         if inside is not None:
             raise self._refusal(name, inside)
         children = tuple(self.template(name, child) for child in content.children)
-        return Made(number, dataclasses.replace(content, children=children, whole=None))
+        return NewContainer(number, dataclasses.replace(content, children=children, whole=None))
 
     def _item(self, item: Any) -> Any:
         if isinstance(item, Struct):

@@ -12,7 +12,7 @@ from tapegen.errors import NotDifferentiable
 from tapegen.frontend.mutation.caller_objects import Arguments, Path, Variable, own
 from tapegen.frontend.source.parse import MISSING
 from tapegen.frontend.values.captures import capture, expand, is_fixed, watch
-from tapegen.frontend.values.context import Again, Context
+from tapegen.frontend.values.context import Context, Restart
 from tapegen.frontend.values.pytree import Struct, children_of
 from tapegen.frontend.values.state import ABSENT, Box, Captured, Cell, Frame, Ref
 
@@ -75,7 +75,7 @@ def set_variable(cx: Context, variable: Variable, value: Any) -> None:
     """Write a variable outside of the function."""
     if variable.path not in cx.caller.variables:
         cx.recursion.written.variables[variable.path] = variable
-        raise Again
+        raise Restart
     cx.set_cell(cx.caller.variables[variable.path], Struct("object", (variable.name,), (value,), Box))
 
 
@@ -122,4 +122,4 @@ def write_captured(cx: Context, owner: Captured) -> None:
             "Return the new value, and assign it outside.",
         )
     cx.recursion.written.containers[key] = owner
-    raise Again
+    raise Restart

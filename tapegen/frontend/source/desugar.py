@@ -14,8 +14,9 @@ from typing import Any
 
 from tapegen.errors import UnsupportedSyntax
 from tapegen.frontend.source.desugar_try import without_try
-from tapegen.frontend.source.desugar_with import always_leaves, as_two_functions, before_exits, without_with
+from tapegen.frontend.source.desugar_with import as_two_functions, before_exits, without_with
 from tapegen.frontend.source.desugar_yield import collect, yields
+from tapegen.frontend.source.liveness import always_escapes
 from tapegen.frontend.source.locate import Located
 from tapegen.frontend.source.syntax_tree import blocks_of
 
@@ -92,7 +93,7 @@ def _with_end(place: ast.expr, body: Sequence[ast.stmt], fresh: Callable[[str], 
         return _at(at, ast.Expr(_call(at, errors_end, [])))
 
     found = before_exits(body, end, fresh)
-    return found if always_leaves(found) else [*found, end(place)]
+    return found if always_escapes(found) else [*found, end(place)]
 
 
 def _sets_filter(stmt: ast.AST) -> bool:

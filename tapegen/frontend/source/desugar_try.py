@@ -44,7 +44,7 @@ def without_try(node: ast.Try, fresh: Callable[[str], str]) -> ast.Try | list[as
     body = [*node.body, *node.orelse]
     if not node.finalbody:
         return [begin, *node.body, end, *node.orelse]
-    if any(_leaves(stmt) for stmt in (*body[:-1], *node.finalbody)):
+    if any(_escapes(stmt) for stmt in (*body[:-1], *node.finalbody)):
         return node
     last = body[-1]
     if isinstance(last, ast.Return) and last.value is not None:
@@ -52,7 +52,7 @@ def without_try(node: ast.Try, fresh: Callable[[str], str]) -> ast.Try | list[as
         kept = ast.copy_location(ast.Assign([ast.copy_location(ast.Name(name, ast.Store()), last)], last.value), last)
         back = ast.copy_location(ast.Return(ast.copy_location(ast.Name(name, ast.Load()), last)), last)
         return [begin, *body[:-1], kept, end, *node.finalbody, back]
-    return node if _leaves(last) else [begin, *body, end, *node.finalbody]
+    return node if _escapes(last) else [begin, *body, end, *node.finalbody]
 
 
 def _mark(node: ast.Try, marker: Callable[..., None]) -> ast.Expr:
@@ -61,10 +61,10 @@ def _mark(node: ast.Try, marker: Callable[..., None]) -> ast.Expr:
 
 
 def _only_raises(handler: ast.ExceptHandler) -> bool:
-    return isinstance(handler.body[-1], ast.Raise) and not any(map(_leaves, handler.body))
+    return isinstance(handler.body[-1], ast.Raise) and not any(map(_escapes, handler.body))
 
 
-def _leaves(stmt: ast.stmt) -> bool:
+def _escapes(stmt: ast.stmt) -> bool:
     return any(isinstance(inner, _LEAVES) for inner in ast.walk(stmt))
 
 

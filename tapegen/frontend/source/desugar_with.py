@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from tapegen.errors import UnsupportedSyntax
+from tapegen.frontend.source.liveness import always_escapes
 from tapegen.frontend.source.locate import Located
 from tapegen.frontend.source.syntax_tree import SCOPES, own_parts
 
@@ -41,7 +42,7 @@ def without_with(item: ast.withitem, body: Sequence[ast.stmt], fresh: Callable[[
         value = _at(place, ast.Subscript(_load(place, name), _at(place, ast.Constant(0, None)), ast.Load()))
         found.append(_at(item.optional_vars, ast.Assign([item.optional_vars], value, None)))
     found += before_exits(body, lambda stmt: _at(stmt, ast.Expr(_call(stmt, leaving, _load(stmt, name)))), fresh)
-    if not always_leaves(found):
+    if not always_escapes(found):
         found.append(_at(place, ast.Expr(_call(place, left, _load(place, name)))))
     return found
 
@@ -51,15 +52,6 @@ def before_exits(
 ) -> list[ast.stmt]:
     """A block with a statement inserted before each `return`, `break` and `continue` that exits it."""
     return _Exits(leave, fresh).all_of(body, in_loop=False)
-
-
-def always_leaves(body: Sequence[ast.stmt]) -> bool:
-    """Whether no path falls through the end of a block (syntactically)."""
-    return any(
-        isinstance(stmt, (ast.Return, ast.Break, ast.Continue, ast.Raise))
-        or (isinstance(stmt, ast.If) and bool(stmt.orelse) and always_leaves(stmt.body) and always_leaves(stmt.orelse))
-        for stmt in body
-    )
 
 
 class _Exits:

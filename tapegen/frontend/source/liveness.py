@@ -6,14 +6,17 @@ and certainly binds) and one pass down (what is read after it).
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import gast
 
 from tapegen.frontend.source.syntax_tree import bound_names, children
+
+_ESCAPES = tuple(getattr(module, kind) for module in (ast, gast) for kind in ("Return", "Break", "Continue", "Raise"))
 
 Names = frozenset[str]
 NONE: Names = frozenset()
@@ -270,11 +273,11 @@ def has_escape(body: Iterable[gast.stmt], *, in_loop: bool = False) -> bool:
     return False
 
 
-def always_escapes(body: list[gast.stmt]) -> bool:
+def always_escapes(body: Sequence[ast.stmt | gast.stmt]) -> bool:
     """Whether no path falls through the end of a block."""
     for stmt in body:
-        if isinstance(stmt, (gast.Return, gast.Break, gast.Continue, gast.Raise)):
+        if isinstance(stmt, _ESCAPES):
             return True
-        if isinstance(stmt, gast.If) and stmt.orelse and always_escapes(stmt.body) and always_escapes(stmt.orelse):
+        if isinstance(stmt, (ast.If, gast.If)) and stmt.orelse and all(map(always_escapes, (stmt.body, stmt.orelse))):
             return True
     return False

@@ -42,7 +42,7 @@ def forget() -> None:
     _TEMPLATES.clear()
 
 
-def written_out(
+def expand_template(
     func: Callable[..., Any],
     args: Sequence[Expr],
     kwargs: Mapping[str, Expr],
@@ -65,13 +65,13 @@ def written_out(
         template = _TEMPLATES.get(key)
         if template is None or not guards_hold(template.guards):
             keywords = dict(zip(kwargs, known[len(args) :], strict=True))
-            template = _made(func, known[: len(args)], keywords, finish, rules)
+            template = _lowered_template(func, known[: len(args)], keywords, finish, rules)
             if template is not None:
                 if len(_TEMPLATES) >= _MOST:
                     _TEMPLATES.clear()
                 _TEMPLATES[key] = template
         if template is not None:
-            return _filled(template, dict(zip(places.values(), operands, strict=True)), names)
+            return _instantiated(template, dict(zip(places.values(), operands, strict=True)), names)
     block, value = inline_call(func, args, kwargs, names, rules=rules)
     return (block, value) if finish is None else finish(block, value)
 
@@ -94,7 +94,7 @@ class _Recorder(NameSupply):
         return _name(len(self.bases) - 1)
 
 
-def _made(
+def _lowered_template(
     func: Callable[..., Any], args: Sequence[Expr], kwargs: Mapping[str, Expr], finish: Finish | None, rules: bool
 ) -> _Template | None:
     """A new template; None where the function is refused, as the error has to name the actual operands."""
@@ -113,7 +113,7 @@ def _made(
     return _Template(block, value, fresh, guards)
 
 
-def _filled(template: _Template, operands: dict[Var, Var], names: NameSupply) -> tuple[Block, Abstract]:
+def _instantiated(template: _Template, operands: dict[Var, Var], names: NameSupply) -> tuple[Block, Abstract]:
     for base, var in template.fresh:
         name = names.fresh(base)
         if var is not None:

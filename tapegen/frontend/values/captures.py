@@ -75,7 +75,7 @@ def capture(
         Whether the program writes to it: then an integer is an argument as well.
     """
     if path in cx.caller.variables and not changes:
-        return _written_variable(cx, cx.caller.variables[path])
+        return _mutated_variable(cx, cx.caller.variables[path])
     if recorder_of((value,), {}) is not None:
         raise cx.refusal(
             NotDifferentiable,
@@ -102,7 +102,7 @@ def capture(
         return Leaf(cx.assumptions.captured[path][0])
     if is_container and not is_function_of_library(value):
         watch(cx, (path, "class"), lambda: type(getter()), name)
-        _watch_written(cx, getter, path)
+        _watch_mutated(cx, getter, path)
         return cx.caller.containers.get(id(value)) or Captured(value, getter, name, path)
     watch(cx, path, getter, name)
     if is_float and variable is not None:
@@ -110,7 +110,7 @@ def capture(
     return StaticValue(value)
 
 
-def _written_variable(cx: Context, ref: Any) -> Any:
+def _mutated_variable(cx: Context, ref: Any) -> Any:
     """The current value, on this path, of an outer variable that the program writes."""
     content = cx.state.cells[ref.cell].content
     assert isinstance(content, Struct)
@@ -125,7 +125,7 @@ def _written_variable(cx: Context, ref: Any) -> Any:
     return value
 
 
-def _watch_written(cx: Context, getter: Callable[[], Any], path: Any) -> None:
+def _watch_mutated(cx: Context, getter: Callable[[], Any], path: Any) -> None:
     """Guard the identity of written objects of the caller: the program depends on which of them are the same."""
     for captured in cx.recursion.written.containers.values():
         if path != captured.path:

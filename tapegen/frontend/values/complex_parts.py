@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.frontend.values.context import Again, Context
+from tapegen.frontend.values.context import Context, Restart
 from tapegen.frontend.values.pytree import Leaf
 from tapegen.ir import builders, intrinsics
 from tapegen.ir.names import TEMPORARY
@@ -31,7 +31,7 @@ def follow_parts(cx: Context) -> None:
     """Restart lowering with lazy parts that can be stored into, unless that has been done."""
     if not cx.recursion.parts and not cx.rules:
         cx.recursion.parts = True
-        raise Again
+        raise Restart
 
 
 def is_part(value: Any) -> bool:

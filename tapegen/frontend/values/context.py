@@ -78,7 +78,7 @@ class NeedsStatements(Exception):
     """The expression needs statements, which cannot be emitted inside a condition."""
 
 
-class Again(Exception):
+class Restart(Exception):
     """A new fact about a recursive function or a loop was found; lowering restarts."""
 
 
@@ -86,7 +86,7 @@ class Unreachable(Exception):
     """No statement after this one runs: an exception is raised here."""
 
 
-_EXPECTED = (TapegenError, NeedsConstant, NeedsStatements, Again, Unreachable)
+_EXPECTED = (TapegenError, NeedsConstant, NeedsStatements, Restart, Unreachable)
 """Control signals of lowering, which are not errors."""
 
 
@@ -285,21 +285,21 @@ class Context:
             advice = APART if reason == OF_GROWING_LIST else advice
             self.loop_refused(self.containers.made_by.get(ref.cell), self.refusal(NotDifferentiable, reason, advice))
 
-    def copy_made(self, value: Any, reason: str, loop: Any = None) -> None:
+    def note_copy(self, value: Any, reason: str, loop: Any = None) -> None:
         """Record that the containers in a value have been copied, so that they must not be changed any more."""
         if isinstance(value, Ref):
             self.containers.copied[value.cell], self.containers.made_by[value.cell] = reason, loop
             value = self.state.cells[value.cell].content if value.cell in self.state.cells else None
         if isinstance(value, Struct):
             for child in value.children:
-                self.copy_made(child, reason, loop)
+                self.note_copy(child, reason, loop)
 
     def loop_refused(self, loop: Any, refusal: TapegenError) -> NoReturn:
         """Refuse a run-time loop: it is unrolled instead, if its trip count is known."""
         if loop is None or self.written_out is None or loop in self.written_out:
             raise refusal
         self.written_out[loop] = refusal
-        raise Again
+        raise Restart
 
     # ---- variables ---------------------------------------------------------------------------------------------------
 

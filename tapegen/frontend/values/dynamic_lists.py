@@ -68,7 +68,7 @@ def widen_cell(cx: Context, cell: int, sides: Sides, loop: Any = None) -> None:
             items.extend((child, state) for child in side.children)
     template = merge.template("item", items)
     try:
-        made = make_run_list(cx, template, content.children, _name_of(cx, cell), loop)
+        made = new_dynamic_list(cx, template, content.children, _name_of(cx, cell), loop)
     except NotDifferentiable as error:  # unrolling does not help where an item is a union in each iteration
         cx.loop_refused(None if any(isinstance(item, Choice) for item, _ in items) else loop, error)
     cx.state.cells[cell] = Cell(made)
@@ -83,7 +83,7 @@ def _name_of(cx: Context, cell: int) -> str:
     return next((name for name in names if isinstance(name, str) and name.isidentifier()), "items")
 
 
-def make_run_list(
+def new_dynamic_list(
     cx: Context, template: Any, children: Sequence[Any] = (), hint: str = "items", loop: Any = None
 ) -> RunList:
     """A new run-time list whose items look like `template`."""
@@ -92,7 +92,7 @@ def make_run_list(
         raise cx.refusal(NotDifferentiable, "a list that grows must hold numbers or arrays.", "Use a dict or a tuple.")
     columns = []
     for child in children:
-        cx.copy_made(child, OF_GROWING_LIST, loop)
+        cx.note_copy(child, OF_GROWING_LIST, loop)
     for k, leaf in enumerate(leaves):
         items = [list(_leaves(cx, child))[k] for child in children]
         exprs = tuple(cx.atom(converted(expr_of(cx, item), leaf.type)) for item in items)
@@ -148,7 +148,7 @@ def append(cx: Context, ref: Ref, value: Any) -> None:
 
 
 def _columns(cx: Context, run_list: RunList, value: Any) -> list[Expr]:
-    cx.copy_made(value, OF_GROWING_LIST, run_list.loop)
+    cx.note_copy(value, OF_GROWING_LIST, run_list.loop)
     wanted = _leaves(cx, run_list.item)
     given = _leaves(cx, value)
     differ = cx.refusal(NotDifferentiable, "the items of a list differ in kind.", "Append items of one kind.")

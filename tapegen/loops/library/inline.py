@@ -34,7 +34,7 @@ import numpy as np
 from tapegen.analysis.activity import involves_complex
 from tapegen.errors import NoCompiledForm, TapegenError
 from tapegen.frontend.calls.custom_rules import own_rule
-from tapegen.frontend.templates.cache import written_out as from_template
+from tapegen.frontend.templates.cache import expand_template as from_template
 from tapegen.frontend.values.pytree import Abstract, Leaf, StaticValue, Struct
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.names import TEMPORARY, NameSupply

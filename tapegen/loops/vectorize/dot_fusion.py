@@ -50,9 +50,9 @@ def fuse_dot_products(function: Function) -> Function:
         return function
     joining = _Joining(function)
     body = joining.block(function.body, False)
-    return traversal.with_body(
-        function, remove_dead(body, (), lambda stmt: not joining.written_out.isdisjoint(stmt.targets))
-    )
+    views = joining.substituted
+    body = remove_dead(body, (), lambda stmt: isinstance(stmt, Assign) and views.issuperset(stmt.targets))
+    return traversal.with_body(function, body)
 
 
 @dataclass(slots=True, eq=False)
@@ -79,7 +79,7 @@ class _Joining:
     def __init__(self, function: Function) -> None:
         self.memory = alias_sets(function)
         self.names = NameSupply(names_in(function))
-        self.written_out: set[Var] = set()  # variables that hold views, which are substituted
+        self.substituted: set[Var] = set()  # variables that hold views, which are substituted
 
     def block(self, block: Block, in_loop: bool) -> Block:
         out: list[Stmt] = []
@@ -127,7 +127,7 @@ class _Joining:
             known = {call: found.numbers[pair] for at, call, pair, found in uses if at == k}
             out += [found.statement(stmt) for found in dict.fromkeys(use[-1] for use in uses) if found.start == k]
             out.append(traversal.map_headers(stmt, partial(_with_numbers, known)))
-            self.written_out.update(arg for call in known for arg in call.args if isinstance(arg, Var))
+            self.substituted.update(arg for call in known for arg in call.args if isinstance(arg, Var))
         return out
 
     def _changes(self, between: Sequence[Stmt], pair: Pair) -> bool:

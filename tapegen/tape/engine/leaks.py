@@ -5,12 +5,12 @@ from __future__ import annotations
 from types import TracebackType
 
 from tapegen.errors import NotDifferentiable, Span
-from tapegen.tape.engine.stack_frames import lines_behind, scipy_function, user_place
+from tapegen.tape.engine.stack_frames import lines_of_error, scipy_function, user_place
 from tapegen.tape.engine.state import STATE
 
 
 def refuse(form: str) -> NotDifferentiable:
-    """The error for a conversion of a tensor that is being recorded; it is remembered for `raise_refusal_behind`."""
+    """The error for a conversion of a tensor that is being recorded; it is remembered for `reraise_refusal`."""
     function = scipy_function()
     converted = f"'{function}' of scipy converts" if function else "this converts"
     way = (
@@ -26,7 +26,7 @@ def refuse(form: str) -> NotDifferentiable:
     return NotDifferentiable(reason, advice, None if place is None else Span.of_line(*place))
 
 
-def raise_refusal_behind(error: BaseException | None, trace: TracebackType | None) -> None:
+def reraise_refusal(error: BaseException | None, trace: TracebackType | None) -> None:
     """Raise the refusal again that a library has replaced by another error.
 
     Compiled solvers of scipy do not pass errors of callbacks on; NumPy wraps what fails in `buffer[0] = t`.
@@ -41,6 +41,6 @@ def raise_refusal_behind(error: BaseException | None, trace: TracebackType | Non
     (place, reason, advice), STATE.refused = STATE.refused, None
     if error is None or place is None or isinstance(error, NotDifferentiable):
         return
-    calling_scipy, last = lines_behind(trace)
+    calling_scipy, last = lines_of_error(trace)
     if place in calling_scipy or (place == last and isinstance(error.__cause__, NotDifferentiable)):
         raise NotDifferentiable(reason, advice, Span.of_line(*place)) from error

@@ -38,7 +38,7 @@ def scipy_function() -> str:
     return found
 
 
-def lines_behind(trace: TracebackType | None) -> tuple[set[tuple[str, int]], tuple[str, int] | None]:
+def lines_of_error(trace: TracebackType | None) -> tuple[set[tuple[str, int]], tuple[str, int] | None]:
     """The user's lines that call scipy on the way to an error, and the innermost line of the user."""
     calling = set()
     place = None

@@ -18,10 +18,10 @@ _SUM_TO = operation_of(intrinsics.sum_to)
 _WHERE = operation_of(np.where)
 
 
-def again(value: Any, number: Any) -> Any:
+def as_tensor(value: Any, number: Any) -> Any:
     """A saved value as the tensor that it was, for recorders that track it."""
     if type(number) is tuple:
-        return type(value)(again(v, n) for v, n in zip(value, number, strict=True))
+        return type(value)(as_tensor(v, n) for v, n in zip(value, number, strict=True))
     return known_as(value, number) if number and is_tracked(number) else value
 
 
@@ -82,7 +82,7 @@ def _has_nan(term: Any) -> bool:
     return bool(square != square)
 
 
-def fit(term: Any, like: Any) -> Any:
+def unbroadcast(term: Any, like: Any) -> Any:
     """A contribution in the shape and the dtype of its operand."""
     shape = like.shape
     if term.shape != shape:

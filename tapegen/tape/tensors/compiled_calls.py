@@ -40,7 +40,7 @@ class Applied:
         self.drawn: States = []  # the states of generators before the call
         self.bare = pytree.mapped(args, _bare), pytree.mapped(kwargs, _bare)
         # later reads must find the values of this call
-        self.kept = pytree.mapped(args, _held), pytree.mapped(kwargs, _held)
+        self.kept = pytree.mapped(args, _saved_copy), pytree.mapped(kwargs, _saved_copy)
 
     @functools.cached_property
     def called(self) -> BoundCall:
@@ -123,7 +123,7 @@ def call(function: Differentiable, args: tuple[Any, ...], kwargs: dict[str, Any]
     value, _ = applied.forward
     followed = [leaf for name in wrt for leaf in pytree.leaves(given[name])]
     plain = [leaf for leaf in pytree.leaves((args, kwargs)) if isinstance(leaf, np.ndarray)]
-    values = [_apart(np.asarray(out)[()], plain) for out in pytree.leaves(value)]
+    values = [_read_only(np.asarray(out)[()], plain) for out in pytree.leaves(value)]
     operation = Closure(function.python.__name__, applied.pull, applied.push)
     return pytree.refilled(value, recorded(operation, [operand(leaf) for leaf in followed], values))
 
@@ -203,7 +203,7 @@ def _pullback_of(
     return _MADE[key]
 
 
-def _apart(out: Any, others: list[np.ndarray]) -> Any:
+def _read_only(out: Any, others: list[np.ndarray]) -> Any:
     """A read-only result."""
     return out.copy() if any(np.may_share_memory(out, other) for other in others) else out
 
@@ -220,7 +220,7 @@ def _bare(leaf: Any) -> Any:
     return value if value.ndim else value[()]
 
 
-def _held(leaf: Any) -> Any:
+def _saved_copy(leaf: Any) -> Any:
     if isinstance(leaf, Traced):
         return known_as(*leaf._operand())
     return leaf.copy() if isinstance(leaf, np.ndarray) else leaf

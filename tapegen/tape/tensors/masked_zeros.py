@@ -15,7 +15,7 @@ from tapegen.analysis.interval_arithmetic import DIVISIONS, EXPONENTIALS, POWERS
 from tapegen.analysis.masked_values import CHOOSING
 from tapegen.analysis.selection_frontiers import DENSE, MATRIX_PRODUCTS, SUMS
 from tapegen.tape.tensors import compiled_calls
-from tapegen.tape.tensors.accumulation import fit
+from tapegen.tape.tensors.accumulation import unbroadcast
 from tapegen.tape.tensors.records import Input, Record, Used
 
 _NOWHERE = np.zeros((), bool)
@@ -130,7 +130,7 @@ class Selected:
             term = results[item[0]]
             for step in item[2]:
                 term = term[step]
-            found.append(np.zeros(item[4].shape, bool) if term is None else _nonzero(fit(term, item[4])))
+            found.append(np.zeros(item[4].shape, bool) if term is None else _nonzero(unbroadcast(term, item[4])))
         return found
 
 
@@ -152,7 +152,7 @@ def _like(used: Used, like: Any) -> Used:
     """The same for an operand that was broadcast."""
     if used is None or used.shape == like.shape:
         return used
-    return _nonzero(fit(used.astype(float), np.zeros(like.shape)))
+    return _nonzero(unbroadcast(used.astype(float), np.zeros(like.shape)))
 
 
 def _join(held: dict[int, Used], number: int, used: Used) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tapegen.errors import NotDifferentiable
 from tapegen.frontend.calls.library_calls import HOW
-from tapegen.frontend.library.numpy_variants import is_written_out
+from tapegen.frontend.library.numpy_variants import is_decomposed
 from tapegen.rules.gradient_modifiers import stop_gradient
 from tapegen.rules.saved_values import chosen
 from tapegen.tape.engine import pytree
@@ -182,7 +182,7 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         operation = Named(operation, ())
     if tracked and operation.kind == "expands":
         return _expanded(operation, args, kwargs, values, bare, ids)
-    if tracked and operation.func is np.pad and is_written_out(values[2] if len(values) > 2 else bare.get("mode")):
+    if tracked and operation.func is np.pad and is_decomposed(values[2] if len(values) > 2 else bare.get("mode")):
         operation = Named(operation, ())
     out = _QUICKER.get(operation.func, operation.func)(*values, **bare)
     if (
@@ -194,7 +194,7 @@ def call(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     ):
         operation = Named(operation, ())  # constant between integers, but not for complex numbers
     if any(type(value) is np.ndarray for value, number in zip(values, ids, strict=True) if not number):
-        out = _apart(out, values, ids)
+        out = _without_plain_views(out, values, ids)
     if operation.kind == "inactive" or not tracked:
         if tracked and operation.func not in _DESCRIBING:
             how = "stopped" if operation.func is stop_gradient else "constant"
@@ -279,10 +279,10 @@ def _converted(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, An
     return _with_numbers_of(out, indexing.astype(call(operation, args, rest), out.dtype))
 
 
-def _apart(out: Any, values: tuple[Any, ...], ids: tuple[Any, ...]) -> Any:
+def _without_plain_views(out: Any, values: tuple[Any, ...], ids: tuple[Any, ...]) -> Any:
     """Results without views of plain arrays, which may be overwritten: tensors are immutable."""
     if isinstance(out, tuple | list):
-        return _rebuilt(out, [_apart(item, values, ids) for item in out])
+        return _rebuilt(out, [_without_plain_views(item, values, ids) for item in out])
     if isinstance(out, np.ndarray):
         plain = (value for value, number in zip(values, ids, strict=True) if not number)
         if any(isinstance(value, np.ndarray) and np.may_share_memory(out, value) for value in plain):

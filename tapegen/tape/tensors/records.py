@@ -12,7 +12,7 @@ from tapegen.tape.engine.operations import FlatPlan, Named, Operation, Plan, sta
 from tapegen.tape.engine.stack_frames import user_place
 from tapegen.tape.engine.state import Call, flat_ids, is_complex, is_tracked
 from tapegen.tape.tensors import compiled_calls, numpy_dispatch
-from tapegen.tape.tensors.accumulation import again, divided, fit, is_polynomial, strongly
+from tapegen.tape.tensors.accumulation import as_tensor, divided, is_polynomial, strongly, unbroadcast
 from tapegen.tape.tensors.closures import Closure, closure
 from tapegen.tape.tensors.compiled_fallback import CompiledFallback, Form
 from tapegen.tape.tensors.tensor import Tensor
@@ -108,7 +108,7 @@ class Record:
                     term = strongly(bar, term, selected, self) if strong else term * bar
             like = args[position]
             if term.shape != like.shape or term.dtype is not like.dtype:
-                term = fit(term, like)
+                term = unbroadcast(term, like)
             number = self.ids[position]
             held = bars.get(number)
             bars[number] = term if held is None else held + term
@@ -126,9 +126,9 @@ class Record:
             if not recorded:
                 bars = [bar._value if isinstance(bar, Tensor) else bar for bar in bars]
             else:
-                args = tuple(again(value, number) for value, number in zip(args, self.ids, strict=True))
+                args = tuple(as_tensor(value, number) for value, number in zip(args, self.ids, strict=True))
                 if plan.reads_out:
-                    out = again(out, self.out_ids if len(self.out_ids) > 1 else self.out_ids[0])
+                    out = as_tensor(out, self.out_ids if len(self.out_ids) > 1 else self.out_ids[0])
         if plan.elementwise:
             self._pull_partials(args, out, bars[0], contribute, wild, selected)
             return
@@ -137,7 +137,7 @@ class Record:
             return
         for (_, _, _, number, like), term in self._terms(plan, args, out, bars):
             if term is not None:
-                contribute(number, fit(term, like))
+                contribute(number, unbroadcast(term, like))
 
     def _pull_partials(
         self, args: Any, out: Any, bar: Any, contribute: Contribute, wild: bool, selected: Selection
@@ -155,7 +155,7 @@ class Record:
                 term = divided(bar, part, strong, selected, self)
             else:
                 term = strongly(bar, part, selected, self) if strong else part * bar
-            contribute(number, fit(term, like))
+            contribute(number, unbroadcast(term, like))
 
     def local_derivatives(self, args: Any, out: Any, wild: bool) -> tuple[tuple[Any, ...], bool]:
         """The partial derivatives of an element-wise call, and whether they may fail to be finite."""
@@ -208,7 +208,7 @@ class Record:
             every: list[Any] = [None] * len(bars)
             for k, value in zip(given, values, strict=True):
                 every[k] = value
-            return [fit(term, item[4]) for item, term in self._terms(self.plan, self.args, self.out, every)]
+            return [unbroadcast(term, item[4]) for item, term in self._terms(self.plan, self.args, self.out, every)]
 
         def forward(*dots: Any) -> list[Any]:
             out = self.along(dots)
@@ -295,7 +295,7 @@ class WideRecord(Record):
             if term is not None:
                 if not recorded and isinstance(term, Tensor):
                     term = term._value
-                contribute(number, fit(term, like))
+                contribute(number, unbroadcast(term, like))
 
     def _full_bars(self, bars: list[Any]) -> Any:
         if not self._is_several:
@@ -309,7 +309,7 @@ class WideRecord(Record):
 _NO_KEYWORDS: dict[str, Any] = {}
 
 
-def plainly_made(
+def make_plain_record(
     operation: Operation,
     which: tuple[bool, ...],
     args: tuple[Any, ...],
@@ -318,7 +318,7 @@ def plainly_made(
     number: int,
     everything: bool,
 ) -> Record | None:
-    """Like `made`, for calls of real scalars and arrays without keywords; None where this does not suffice."""
+    """Like `make_record`, for calls of real scalars and arrays without keywords; None where this does not suffice."""
     plan = operation.flat_plans.get(which)
     if plan is None or out.dtype.kind != "f" or not (operation.of_complex or not is_complex(args)):
         return None
@@ -327,21 +327,21 @@ def plainly_made(
     return Record(plan, args, _NO_KEYWORDS, ids, out if plan.reads_out else None, (number,))
 
 
-def made(call: Call, tracked: set[int], everything: bool = False) -> Record | None:
+def make_record(call: Call, tracked: set[int], everything: bool = False) -> Record | None:
     """The record of a call with one result and tracked tensors in `tracked`; None where no derivative passes.
 
     With `everything`, values that the backward sweep does not read are saved too.
     """
     operation, args, kwargs, ids, out, out_ids = call
     if not operation.of_complex and (out.dtype.kind == "c" or is_complex(args)):
-        return made_wide(call, tracked)
+        return make_wide_record(call, tracked)
     mask = tuple(map(tracked.__contains__, ids))
     try:
         plan = operation.flat_plans[mask]
     except KeyError:
         plan = operation.flat_plan(mask)
     if plan is None or (kwargs and not _takes(operation, kwargs)):
-        return made_wide(call, tracked, everything)
+        return make_wide_record(call, tracked, everything)
     if not plan.keeps_all or 0 in ids:
         args = _pruned(plan, args, ids, everything)
     return Record(plan, args, _options(kwargs), ids, out if plan.reads_out else None, out_ids)
@@ -378,8 +378,8 @@ def _takes(operation: Operation, kwargs: dict[str, Any]) -> bool:
     return operation.signature.parameters.keys() >= kwargs.keys()
 
 
-def made_wide(call: Call, tracked: set[int], everything: bool = False) -> WideRecord | None:
-    """Like `made`, for several results, or tensors in sequences."""
+def make_wide_record(call: Call, tracked: set[int], everything: bool = False) -> WideRecord | None:
+    """Like `make_record`, for several results, or tensors in sequences."""
     operation, args, kwargs, ids, out, out_ids = call
     is_real_only = not operation.of_complex and (is_complex(call.outs) or is_complex(args))
     if operation.kind == "inactive" and not is_real_only:
@@ -444,7 +444,7 @@ def _uncovered(call: Call, tracked: set[int]) -> WideRecord | None:
     for name, value in call.kwargs.items():
         form.argument(name, value, 0)
     closed = CompiledFallback(operation, form, tracked)
-    return made_wide(Call(closed, tuple(form.values), {}, tuple(form.ids), call.outs, call.out_ids), tracked)
+    return make_wide_record(Call(closed, tuple(form.values), {}, tuple(form.ids), call.outs, call.out_ids), tracked)
 
 
 def _shape_of(value: Any) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tapegen.errors import TapegenError
-from tapegen.frontend.templates.cache import written_out
+from tapegen.frontend.templates.cache import expand_template
 from tapegen.frontend.values.pytree import Leaf, Struct
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.names import TEMPORARY, NameSupply
@@ -42,7 +42,7 @@ def expand(block: Block, varied: Set[Var], names: NameSupply, written: set[Stmt]
         assert rule.body is not None
         refuse_complex(call, rule, stmt)
         try:
-            formula, value = written_out(rule.body, call.args, dict(call.kwargs), names)
+            formula, value = expand_template(rule.body, call.args, dict(call.kwargs), names)
         except TapegenError as error:
             raise refused_at(error, stmt.origin) from error.__cause__
         formula = placed(formula, stmt)

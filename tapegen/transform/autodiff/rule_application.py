@@ -18,7 +18,7 @@ from tapegen.analysis.side_effects import effects_of
 from tapegen.analysis.value_ranges import Ranges
 from tapegen.errors import BadArgument, MissingRule, Span, TapegenError
 from tapegen.frontend.templates.builtin_functions import is_own
-from tapegen.frontend.templates.cache import written_out
+from tapegen.frontend.templates.cache import expand_template
 from tapegen.frontend.values.pytree import Abstract, Leaf, StaticValue, Struct, leaves_of
 from tapegen.ir import builders, traversal
 from tapegen.ir.names import NameSupply
@@ -93,7 +93,7 @@ def inlined(
     """Inline the body of a rule for these operands; expressions that are read once are nested where they are read."""
     assert body is not None
     try:
-        block, value = written_out(body, args, kwargs, names, _folded)
+        block, value = expand_template(body, args, kwargs, names, _folded)
         _refuse_stores(body, block, (*args, *kwargs.values()), origin)
         return block, value
     except TapegenError as error:

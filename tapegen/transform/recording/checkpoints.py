@@ -247,7 +247,7 @@ class _StateFinder:
         return len(frozenset().union(*firsts)) == len(names)
 
 
-_REPLAYED = (intrinsics.twin, intrinsics.draw_as)
+_REPLAYED = (intrinsics.copy_generator, intrinsics.replay_draws)
 """What puts the state of a generator back."""
 
 
@@ -463,7 +463,7 @@ class Checkpointer:
 
 def _copied(var: Var) -> Call:
     if isinstance(var.type, RandomGenerator):
-        return Call(intrinsics.twin, (var,), (), var.type)
+        return Call(intrinsics.copy_generator, (var,), (), var.type)
     return builders.copy(var)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tapegen.backend.cache import derived_programs
 from tapegen.backend.cache.derived_programs import Place
-from tapegen.backend.cache.machine_code import KeptCode
+from tapegen.backend.cache.machine_code import MachineCodeCache
 from tapegen.backend.cache.store import Store
 from tapegen.ir import fingerprint
 from tapegen.ir.fingerprint import _Writer as Writer
@@ -102,28 +102,28 @@ KEYS = likely(
     ),
     edit(
         "settings of numba are no part of the key",
-        KeptCode,
+        MachineCodeCache,
         "key",
         ('"\\n".join(settings), "\\n".join(given)', '"\\n".join(given)'),
         in_text=False,
     ),
     edit(
         "settings of the compiler below are no part of the key",
-        KeptCode,
+        MachineCodeCache,
         "key",
         ('"\\n".join(settings), "\\n".join(given)', '"\\n".join(settings)'),
         in_text=False,
     ),
     edit(
         "types of arguments are no part of the key",
-        KeptCode,
+        MachineCodeCache,
         "key",
         ("*texts, *types_, *target", "*texts, *target"),
         in_text=False,
     ),
     edit(
         "the options of a text are no part of the key",
-        KeptCode,
+        MachineCodeCache,
         "key",
         ("source.overlapping, self.from_start, ", ""),
         in_text=False,

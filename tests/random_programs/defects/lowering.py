@@ -295,7 +295,7 @@ TRY = likely(
         "a handler that returns is taken to raise",
         desugar_try,
         "_only_raises",
-        ("isinstance(handler.body[-1], ast.Raise) and not any(map(_leaves, handler.body))", "True"),
+        ("isinstance(handler.body[-1], ast.Raise) and not any(map(_escapes, handler.body))", "True"),
     ),
     edit(
         "a break leaves a with behind",
@@ -313,7 +313,7 @@ TRY = likely(
         "a with that falls through is not left",
         desugar_with,
         "without_with",
-        ("if not always_leaves(found):", "if False:"),
+        ("if not always_escapes(found):", "if False:"),
     ),
     edit(
         "what is returned is computed after the with",
@@ -362,7 +362,7 @@ CALLER = likely(
         "a written object with two names is not refused",
         stored_state,
         "_check_aliases",
-        ('> (mutation.place[0] == "argument")', "> 9"),
+        ("> is_argument", "> 9"),
         in_text=False,
     ),
     edit(

@@ -45,10 +45,12 @@ DEFECTS = likely(
     _edit(
         "the imaginary part stays in the gradient of a real tensor",
         accumulation,
-        "fit",
+        "unbroadcast",
         ('if term.dtype.kind == "c" and like.dtype.kind != "c":', "if False:"),
     ),
-    _edit("a contribution keeps its own dtype", accumulation, "fit", ("term = term.astype(like.dtype)", "pass")),
+    _edit(
+        "a contribution keeps its own dtype", accumulation, "unbroadcast", ("term = term.astype(like.dtype)", "pass")
+    ),
     _edit(
         "a plain array that is overwritten later is kept as it is", records, "_pruned", ("value = value.copy()", "pass")
     ),

@@ -43,7 +43,7 @@ _WORD = ir.IntType(64)
 @functools.cache
 def provide() -> None:
     """Let numba compile `intrinsics.tell`, and register the function that it calls in LLVM."""
-    llvm.add_symbol(_SYMBOL, ctypes.cast(_written, ctypes.c_void_p).value)
+    llvm.add_symbol(_SYMBOL, ctypes.cast(_write_message, ctypes.c_void_p).value)
     infer_global(intrinsics.tell)(_Tell)
     lower_builtin(intrinsics.tell, types.unicode_type, types.VarArg(types.Any))(_lower)
 
@@ -127,7 +127,7 @@ def failure() -> BaseException | None:
 
 
 @ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
-def _written(template: int, length: int, codes: int, words: int) -> int:
+def _write_message(template: int, length: int, codes: int, words: int) -> int:
     """Write one message; 1 if that raised an exception."""
     try:
         target, pieces, kwargs, dtypes = _parsed(ctypes.string_at(template, length))
