@@ -170,6 +170,11 @@ def guarded(product: Expr, tests: Sequence[Expr]) -> Expr:
     return Call(intrinsics.guarded, (product, used), (), type_)
 
 
+def is_guarded(expr: Expr) -> bool:
+    """Whether an expression is a product that is not computed where a cotangent is zero."""
+    return isinstance(expr, Call) and expr.func in (intrinsics.guarded, intrinsics.strong_mul)
+
+
 def is_used(tests: Sequence[Expr]) -> Expr:
     """Element-wise test whether one of these is not zero."""
     used: Expr | None = None

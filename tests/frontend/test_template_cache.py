@@ -49,6 +49,7 @@ def formula(x: Any, y: Any, power: float = 2.0, *, offset: float = 1.0) -> Any:
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    registry.load_awaited()  # rules that are registered later would be lost with the copy
     monkeypatch.setattr(registry, "_RULES", dict(registry._RULES))
     cache.forget()
     yield

@@ -33,11 +33,8 @@ def in_for_value_and_grad(x, y, s_bar=1.0):
         part = x_bar * (1.0 - x_1_1_tape[i] * x_1_1_tape[i]) if x_bar != 0.0 else 0.0
         # s += x * y**i
         s_1_bar = part + s_bar
-        y_bar += (
-            i
-            * y ** (i - (i != 0))
-            * (s_1_bar * x_1 if part != 0.0 or s_bar != 0.0 else 0.0)
-        )
+        y_to_i_bar = s_1_bar * x_1 if part != 0.0 or s_bar != 0.0 else 0.0
+        y_bar += i * y ** (i - (i != 0)) * y_to_i_bar
         x_bar = s_1_bar * y_to_i_tape[i] if part != 0.0 or s_bar != 0.0 else 0.0
         s_bar = s_1_bar
     return s, x_bar, y_bar

@@ -112,7 +112,7 @@ class CallAdjoints:
         tests = self.cotangents.guards.tests(target, call, number) if any(poles) else []
         given = number
         of_its_own = tests == [number]
-        several = len(wanted) > 1 or number in tests
+        several = len(wanted) > 1 or number in tests or (isinstance(target.type, Scalar) and builders.is_guarded(total))
         if isinstance(target.type, Array) and isinstance(number.type, Scalar):
             # one scalar for all elements stays a scalar where the partial has the shape of the result
             number = self.cotangents.bind_number(number) if several else number

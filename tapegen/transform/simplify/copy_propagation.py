@@ -266,6 +266,8 @@ class CopyPropagation:
         (target,) = source.targets
         if isinstance(sink, While) or (isinstance(sink, Store) and sink.array == target):
             return False
+        if isinstance(target.type, Scalar) and builders.is_guarded(source.value) and target not in sink.headers:
+            return False  # a chain of guards is read line by line
         if not self._is_value(target) and any(
             isinstance(part, Load) and part.array == target
             for h in sink.headers
