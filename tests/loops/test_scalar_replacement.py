@@ -134,3 +134,43 @@ def f(x, y, n):
     return x
 """
     assert_same_text(text, (R.random(6), R.random(4), 4), (R.random(3), R.random(4), 4))
+
+
+FIRST_STORED = """
+def f(x, m, n):
+    for i in range(n):
+        m[i, 0] = x[i] * 2.0
+        m[i, 0] = 1.0
+        for k in range(1, n):
+            m[i, 0] *= m[i, k]
+        x[i] = 0.0
+        for k in range({length}):
+            x[i] += m[i, k] * m[k, i]
+    return m
+"""
+
+
+def test_what_is_stored_before_the_loop_is_the_scalar() -> None:
+    for length in ("n", "n - 1", "i"):
+        program = FIRST_STORED.format(length=length)
+        text = lowered_text(program, *arguments(5))
+        assert "m_here = 1.0" in text and "x_here = 0.0" in text
+        assert "m[i, 0] = 1.0" not in text and "x[i] = 0.0" not in text
+        assert_same_text(program, arguments(5), arguments(1), arguments(0))
+
+
+WITHIN = """
+def f(x, m, n):
+    for i in range({rows}):
+        for k in range(m.shape[1] - 1):
+            m[i, 0] += m[i, k + 1] * 0.5
+    return m
+"""
+
+
+def test_no_branch_where_the_element_is_there_anyway() -> None:
+    assert "if 0 <" not in lowered_text(WITHIN.replace("m.shape[1] - 1", "n").format(rows="n"), *arguments(5))
+    maybe = WITHIN.format(rows="m.shape[0]")
+    assert "> 0" in lowered_text(maybe, *arguments(5)) or "0 <" in lowered_text(maybe, *arguments(5))
+    for program in (maybe, WITHIN.format(rows="n")):
+        assert_same_text(program, arguments(5), (np.ones(3), np.ones((3, 0)), 3), (np.ones(3), np.ones((3, 1)), 3))

@@ -12,7 +12,7 @@ from tapegen.ir.nodes import Assign, Block, Call, Comment, Expr, For, Function, 
 from tapegen.loops.analysis.block_queries import names_in
 from tapegen.loops.analysis.dependence import Access, AliasSets, LoopNest, alias_sets, in_loops
 from tapegen.loops.analysis.flow_facts import FlowFacts
-from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
+from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds, dim
 
 
 class InnermostLoopPass(abc.ABC):
@@ -51,7 +51,7 @@ class InnermostLoopPass(abc.ABC):
         nest : LoopNest
             The loop.
         before : list of Stmt
-            The statements before it in its block.
+            The statements before it in its block, as far as they are finished.
         outside : FlowFacts
             The facts before it; `self.facts` are those of an iteration.
         """
@@ -133,6 +133,15 @@ def already_accessed(load: Load, before: list[Stmt]) -> bool:
         if isinstance(stmt, (Assign, Store)) and load in unconditional_loads(stmt.value):
             return True
     return False
+
+
+def is_within(load: Load | Access, facts: SymbolicBounds) -> bool:
+    """Whether an element is known to exist."""
+    for axis, item in enumerate(load.index):
+        form, size = facts.form(item), facts.form(dim(load.array, axis))  # type: ignore[arg-type]
+        if not facts.nonnegative(form) or not facts.nonnegative(size - 1 - form):
+            return False
+    return True
 
 
 def unconditional_loads(value: Expr) -> list[Load]:

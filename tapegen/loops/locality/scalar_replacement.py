@@ -25,7 +25,7 @@ After::
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Set
+from collections.abc import Container, Iterator, Set
 from dataclasses import replace
 from typing import Any
 
@@ -35,7 +35,7 @@ from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Function, If, Load,
 from tapegen.ir.types import BOOL, Array, Scalar
 from tapegen.loops.analysis.dependence import Access, LoopNest
 from tapegen.loops.analysis.flow_facts import FlowFacts
-from tapegen.loops.analysis.loop_visitor import InnermostLoopPass, already_accessed, unconditional_loads
+from tapegen.loops.analysis.loop_visitor import InnermostLoopPass, already_accessed, is_within, unconditional_loads
 from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
 from tapegen.loops.legalize.scalar_ops import convert
 
@@ -58,14 +58,20 @@ class _Holding(InnermostLoopPass):
             return [nest.stmt]
         stored = {(stmt.array, stmt.index) for stmt in nest.body if isinstance(stmt, Store)}
         loads = {element: Load(*element, number.type) for element, number in numbers.items()}
-        out: list[Stmt] = [Assign((number,), loads[element], loop.origin) for element, number in numbers.items()]
+        held = dict(_stored_before(before, numbers, stored))
+        out: list[Stmt] = [
+            Assign((number,), held.get(element, loads[element]), loop.origin) for element, number in numbers.items()
+        ]
         out.append(replace(loop, body=tuple(_with_numbers(nest.body, numbers))))
         out += [Store(*element, numbers[element], False, loop.origin) for element in numbers if element in stored]
         test = has_iteration(loop)
         if (
             test is None
-            or all(already_accessed(load, before) for load in loads.values())
             or _surely_runs(loop, outside.facts)
+            or all(
+                element in held or already_accessed(load, before) or is_within(load, outside.facts)
+                for element, load in loads.items()
+            )
         ):
             return out
         return [If(test, tuple(out), (), loop.origin)]
@@ -98,6 +104,18 @@ class _Holding(InnermostLoopPass):
         # a read-only element is invariant where no other element of the array is stored
         moving = {self.memory.group(array) for array, _ in writes - set(found)}
         return [element for element in found if element in writes or self.memory.group(element[0]) in moving]
+
+
+def _stored_before(
+    before: list[Stmt], elements: Container[Element], stored: Set[Element]
+) -> Iterator[tuple[Element, Expr]]:
+    """What the statements right before a loop store into elements that are stored again after it; they are removed."""
+    while before and isinstance(last := before[-1], Store):
+        element = last.array, last.index
+        if element not in elements or element not in stored or last.accumulate or traversal.loads(last.value):
+            return
+        before.pop()
+        yield element, convert(last.value, "float64")
 
 
 def _stays(access: Access, varying: Set[Var]) -> bool:

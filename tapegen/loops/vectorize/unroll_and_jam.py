@@ -139,8 +139,8 @@ from tapegen.loops.analysis.block_queries import leaves, read_elsewhere
 from tapegen.loops.analysis.dependence import Access, LoopNest, elements_read, in_loops
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.independence import is_short
-from tapegen.loops.analysis.loop_visitor import InnermostLoopPass, never_equal
-from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds, dim
+from tapegen.loops.analysis.loop_visitor import InnermostLoopPass, is_within, never_equal
+from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
 from tapegen.loops.analysis.trip_counts import largest_trip_count
 from tapegen.loops.vectorize.dots_ahead import DotsAhead
 from tapegen.loops.vectorize.strip_mining import SHORT
@@ -395,14 +395,7 @@ class _SumsAhead:
         """Whether the elements that any row reads are within bounds."""
         facts = self.facts
         with facts.supposing(*self._inner_range(row)):
-            for access in row.reads:
-                for axis, item in enumerate(access.index):
-                    form = facts.form(item)
-                    if not facts.nonnegative(form) or not facts.nonnegative(
-                        facts.form(dim(access.array, axis)) - 1 - form
-                    ):
-                        return False
-        return True
+            return all(is_within(access, facts) for access in row.reads)
 
     def _inner_range(self, row: _Row) -> tuple[Affine, Affine]:
         """The range of the inner counter, as forms that are not negative."""
