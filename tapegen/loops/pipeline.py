@@ -32,6 +32,7 @@ from tapegen.loops.locality.check_hoisting import hoist_checks
 from tapegen.loops.locality.column_packing import pack_columns
 from tapegen.loops.locality.dead_stores import eliminate_dead_stores
 from tapegen.loops.locality.fusion import fuse_loops
+from tapegen.loops.locality.imperfect_interchange import interchange_imperfect_nests
 from tapegen.loops.locality.interchange import interchange_loops
 from tapegen.loops.locality.invariant_loads import hoist_invariant_loads
 from tapegen.loops.locality.live_range_splitting import split_live_ranges
@@ -84,6 +85,7 @@ PASSES: tuple[Pass[Function], ...] = (
     Pass("eliminate_dead_stores", eliminate_dead_stores, "what nothing reads is not computed"),
     Pass("unroll_short_loops", unroll_short_loops, "elements of small vectors as scalars"),
     Pass("split_live_ranges", split_live_ranges, "a name for each life of an array, which fusion can tell apart"),
+    Pass("interchange_loops", interchange_loops, "inner loops along adjacent elements"),
     Pass("hoist_invariant_loads", hoist_invariant_loads, "elements that do not change are read once, before the loop"),
     Pass("reduce_recurrence_height", reduce_recurrence_height, "shorter chains of operations between iterations"),
     Pass("reverse_loops", reverse_loops, "loops that count up take vector instructions and fuse"),
@@ -96,7 +98,7 @@ PASSES: tuple[Pass[Function], ...] = (
     Pass("eliminate_dead_stores", eliminate_dead_stores, "sizes of arrays that fusion has made scalars"),
     Pass("sink_zero_init", sink_zero_init, "zeros are written where they are first added to"),
     Pass("contract_arrays", contract_arrays, "arrays whose zeros are written in the iterations that access them"),
-    Pass("interchange_loops", interchange_loops, "inner loops along rows instead of columns"),
+    Pass("interchange_imperfect_nests", interchange_imperfect_nests, "inner loops along rows instead of columns"),
     Pass("split_index_sets", split_index_sets, "loops without tests of their counters, between their first and last"),
     Pass("outline_loops", outline_loops, "loops that threads run, as functions of a chunk", True, ("verdicts",)),
     *FINISHING,

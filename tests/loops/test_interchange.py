@@ -1,207 +1,132 @@
-"""Iterations that touch nothing of each other are taken side by side where that walks along rows instead of down
-columns.
-"""
+"""Perfect loop nests in the order of the elements in memory (`loops/locality/interchange.py`)."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-import tapegen as tg
-from tests.loops.test_innermost_loops import assert_same_text
-from tests.nests_reader import lowered_text
-from tests.oracle import numerical_gradient
+from tapegen.backend.numba.build import build_python
+from tapegen.backend.printer.module import emit
+from tapegen.loops.locality.interchange import interchange_loops
+from tests.nests_reader import python_function, read, strict
 
-R = np.random.default_rng(31)
-
-
-def arguments(m: int, n: int) -> tuple[Any, ...]:
-    return R.random((m, n)), R.random((m, n)), R.random(m), m, n
+R = np.random.default_rng(8)
+A = np.ones((6, 6))
 
 
-SUMS = """
-def f(a, b, x, m, n):
-    for k in range(n):
-        h = m - 1
-        w = b[0, k]*0.5
-        t = 0.0
-        for i in range(h):
-            u = x[i]*x[i]
-            a[i, k] += w*u
-            t += b[i, k]*u
-        a[m - 1, k] -= t*w
+def interchanged(text: str, *args: Any, backward: bool = False) -> tuple[str, Callable[..., Any]]:
+    """What the pass makes of a program, as text and as Python."""
+    source = emit(interchange_loops(replace(read(text, args), backward=backward)))
+    return source.text, build_python(source)
+
+
+def order(text: str) -> list[str]:
+    """The counters of the loops from the outermost to the innermost."""
+    return [line.split()[1] for line in text.splitlines() if line.lstrip().startswith("for ")]
+
+
+NEST = """
+def f(a, b, n, m):
+    for j in range({over_j}):
+        for i in range({over_i}):
+            a[i + 1, j + 1] {store} a[i + {down}, j + {right}] * 0.5 + b[i, j]
     return a
 """
-
-SEVERAL_LOOPS = """
-def f(a, b, x, m, n):
-    for k in range(n - 1, -1, -1):
-        t = 0.0
-        for i in range(m):
-            t = t*0.5 + a[i, k]
-        t = t + b[0, k]
-        for i in range(m - 1, -1, -1):
-            v = a[i, k]*x[i]
-            a[i, k] = v - t
-            t += v*v
-        b[m - 1, k] = t
-    return a
-"""
-
-ONE_CHECK = """
-def f(a, b, x, m, n):
-    c = np.zeros((m, n))
-    for k in range(n):
-        if b[0, k] > 0.999:
-            raise ValueError("too large")
-        for i in range(m):
-            c[i, k] += b[i, k]*x[i]
-    return c
-"""
-
-ONLY_INNER = """
-def f(a, b, x, m, n):
-    for k in range(n):
-        t = x[0]
-        for i in range(m):
-            a[i, k] += t*x[i]
-            t += b[i, k]
-    return a
-"""
-
-MEETS = """
-def f(a, b, x, m, n):
-    for k in range(n - 1):
-        for i in range(m):
-            a[i, k] += a[i, k + 1]*x[i]
-    for k in range(n):
-        for i in range(m):
-            a[i, 0] += b[i, k]
-    for k in range(n):
-        for i in range(1, m):
-            b[i, k] += b[i - 1, k]*x[0]
-            x[i] += b[i, k]
-    return a + b
-"""
-
-GOES_ON = """
-def f(a, b, x, m, n):
-    t = 0.0
-    for k in range(n):
-        for i in range(m):
-            t += x[i]
-            a[i, k] += t
-    for k in range(n):
-        s = x[0]
-        for i in range(m):
-            b[i, k] += s*x[i]
-    x[0] = s
-    h = 1
-    for k in range(n):
-        for i in range(h):
-            b[i, k] += x[i]
-        h = m
-    t = 3.0
-    for k in range(n):
-        for i in range(m):
-            t = a[i, k]*x[i]
-            a[i, k] += t
-        b[0, k] = t
-    return a + b
-"""
-
-OTHER_ENDS = """
-def f(a, b, x, m, n):
-    for k in range(n):
-        for i in range(k % 2, m):
-            a[i, k] += x[i]
-    for k in range(1, n):
-        for i in range(m):
-            a[i, k] += x[i]
-    for k in range(n):
-        for i in range(m):
-            a[i, n - 1 - k] += x[i]
-    for k in range(4):
-        for i in range(m):
-            a[i, k] += x[i]
-    return a
-"""
-
-TWO_ERRORS = """
-def f(a, b, x, m, n):
-    for k in range(n):
-        if b[0, k] > 0.999:
-            raise ValueError("too large")
-        for i in range(m):
-            a[i, k] += b[i, k]*x[i]
-    c = np.zeros((m, n))
-    for k in range(n):
-        if b[0, k] > 0.999:
-            raise ValueError("too large")
-        for i in range(m):
-            c[i, k] += b[i, k]*x[i]
-        if b[1, k] > 0.999:
-            raise KeyError("too large")
-    return c
-"""
-
-SIZES = [arguments(*sizes) for sizes in ((5, 9), (3, 8), (4, 7), (1, 12), (6, 5))]
+UP, DOWN = "{}", "{} - 1, -1, -1"
 
 
-def inside_out(text: str) -> bool:
-    return ">= 8" in lowered_text(text, *arguments(5, 9))
+def is_legal(over_i: str, over_j: str, down: int, right: int) -> bool:
+    """Whether iterations that access the same element, one of which writes it, keep their order."""
+    steps_i, steps_j = (list(eval(f"range({each})", {"n": 4, "m": 4})) for each in (over_i, over_j))
+    before, after = [(i, j) for j in steps_j for i in steps_i], [(i, j) for i in steps_i for j in steps_j]
+    return all(
+        (before.index(write) < before.index(read)) == (after.index(write) < after.index(read))
+        for write, read in itertools.product(before, before)
+        if (write[0] + 1, write[1] + 1) == (read[0] + down, read[1] + right)
+    )
 
 
-@pytest.mark.parametrize("text", [SUMS, SEVERAL_LOOPS, ONE_CHECK])
-def test_side_by_side(text: str) -> None:
-    assert inside_out(text)
-    assert_same_text(text, *SIZES)
+@pytest.mark.parametrize("over_i", [UP.format("n"), DOWN.format("n")])
+@pytest.mark.parametrize("over_j", [UP.format("m"), DOWN.format("m")])
+@pytest.mark.parametrize("store", ["=", "+="])
+def test_loops_are_interchanged_where_no_dependence_is_reversed(over_i: str, over_j: str, store: str) -> None:
+    for down, right in itertools.product((0, 1, 2), (0, 1, 2)):
+        text = NEST.format(over_i=over_i, over_j=over_j, store=store, down=down, right=right)
+        new, func = interchanged(text, A, A, 4, 4)
+        assert order(new) == (["i", "j"] if is_legal(over_i, over_j, down, right) else ["j", "i"]), text
+        for n, m in ((0, 3), (3, 0), (1, 4), (5, 3)):
+            a, b = R.normal(size=(2, 8, 8))
+            want, got = a.copy(), a.copy()
+            python_function(text)(want, b, n, m)
+            func(strict(got), strict(b), n, m)
+            np.testing.assert_array_equal(got, want)
 
 
-def test_numbers_that_last_have_rows() -> None:
-    text = lowered_text(SUMS, *arguments(5, 9))
-    assert "t_row = np.empty(" in text and "w_row[k] * u" in text and "u_row" not in text and "h_row" not in text
-    assert text.index("u = x[i] * x[i]") < text.index("a[i, k] += w_row[k] * u")
+def nest(body: str, front: str = "", around: str = "") -> str:
+    lines = [f"            {line}" for line in body.split("; ")]
+    before = [f"        {front}"] if front else []
+    loops = ["    for j in range(m):", *before, "        for i in range(n):", *lines]
+    return "\n".join(["def f(a, b, x, n, m):", *loops, *([f"    {around}"] if around else []), "    return a, x\n"])
 
 
-def test_no_more_trips_than_room() -> None:
-    """Without an iteration of the inner loop nothing says that there are as many columns as trips."""
-    a, b, x, _, _ = arguments(5, 9)
-    assert inside_out(ONLY_INNER)
-    assert_same_text(ONLY_INNER, *SIZES, (a, b, x, 0, 40), (a, b, x, -3, 40), (a, b, x, 3, -2))
+TAKEN = {
+    "stencil": "a[i + 1, j + 1] = b[i, j + 1] + b[i + 2, j + 1] - 4.0 * b[i + 1, j + 1]",
+    "recurrence down the columns": "a[i + 1, j] = a[i, j] * x[j] + b[i, j]",
+    "sums of rows": "x[i] += b[i, j]",
+    "scalars": "t = b[i, j] * 2.0; k = j + 1; a[i, k] = t * x[i]",
+}
+LEFT = {
+    "rows already": "a[j, i] = b[j, i] * 2.0",
+    "a scalar that is carried": "s = s + b[i, j]; a[i, j] = s",
+    "another array that may be the same": "a[i, j] = y[i + 1, j]",
+    "wavefront": "a[i + 1, j] = a[i, j + 1] * b[i, j]",
+    "the same element": "x[0] = b[i, j]",
+    "an element that is not known": "a[i, j] = a[int(x[i]), j] + 1.0",
+}
 
 
-def test_an_error_comes_as_it_came() -> None:
-    a, b, x, m, n = arguments(5, 9)
-    b[0, 4] = 1.0
-    assert_same_text(ONE_CHECK, (a, b, x, m, n))
+@pytest.mark.parametrize("body", TAKEN.values(), ids=TAKEN)
+def test_interchanged_nests_do_the_same(body: str) -> None:
+    text = nest(body)
+    new, func = interchanged(text, A, A, np.ones(6), 4, 4)
+    assert order(new) == ["i", "j"]
+    for n, m in ((0, 3), (4, 5), (5, 2)):
+        a, b, x = R.normal(size=(7, 7)), R.normal(size=(7, 7)), R.normal(size=7)
+        want = python_function(text)(a.copy(), b, x.copy(), n, m)
+        for one, other in zip(func(strict(a.copy()), strict(b), strict(x.copy()), n, m), want, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("text", [MEETS, GOES_ON, OTHER_ENDS, TWO_ERRORS])
-def test_what_stays(text: str) -> None:
-    assert not inside_out(text)
-    assert_same_text(text, *SIZES[:2])
+@pytest.mark.parametrize("body", LEFT.values(), ids=LEFT)
+def test_nests_that_stay(body: str) -> None:
+    text = nest(body).replace("    for j", "    s = 0.0\n    y = a[1:]\n    for j", 1)
+    assert order(interchanged(text, A, A, np.ones(6), 4, 4)[0]) == ["j", "i"]
 
 
-def products_with_columns(a: np.ndarray, x: np.ndarray) -> Any:
-    y = np.zeros(a.shape[0])
-    for i in range(a.shape[0]):
-        for k in range(a.shape[1]):
-            y[: i + 1] += x[k] * a[i, k] * a[: i + 1, k]
-    return np.sum(y * y * y)
+def test_scalars_of_the_outer_loop_move_unless_the_nest_changes_them() -> None:
+    def loops(body: str, front: str, around: str = "") -> list[str]:
+        return order(interchanged(nest(body, front, around), A, A, np.ones(6), 4, 4)[0])
+
+    assert loops("x[i] += b[i, j] * t", "t = b[0, j]") == ["i", "j"]
+    assert loops("x[i] += b[i, j] * t", "t = x[j]") == ["j", "i"]
+    assert loops("x[i] += b[i, j] * t; t = 2.0", "t = b[0, j]") == ["j", "i"]
+    assert loops("x[i] += b[i, j] * t", "t = np.exp(b[0, j])") == ["j", "i"]
+    assert loops("x[i] += b[i, j] * t", "t = b[0, j]", "x[0] = t") == ["j", "i"]
+    assert loops("x[i] += b[i, j]", "", "x[0] = i") == ["j", "i"]
 
 
-@pytest.mark.compiled
-def test_a_compiled_gradient_and_a_product_of_a_hessian() -> None:
-    a, x = R.random((6, 9)), R.random(9)
-    ours = tg.differentiable(products_with_columns, wrt=(0, 1))
-    assert ">= 8" in ours.inspect(a, x).compiled
-    estimate = numerical_gradient(products_with_columns, (a, x), paths=[(0,), (1,)])
-    for position, part in enumerate(ours.grad(a, x)):
-        np.testing.assert_allclose(part, estimate.value[(position,)], rtol=1e-7)
-    tangents = R.random((6, 9)), R.random(9)
-    product = tg.hvp(products_with_columns, (a, x), tangents)
-    for found, wanted in zip(product, tg.hvp(products_with_columns, (a, x), tangents, backend="python"), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-11)
+def test_additions_of_a_backward_sweep_have_no_order() -> None:
+    text = nest("a[i + 1, j] += b[i, j + 1] * 2.0; a[i, j + 1] += b[i, j + 1]")
+    assert order(interchanged(text, A, A, np.ones(6), 4, 4)[0]) == ["j", "i"]
+    new, func = interchanged(text, A, A, np.ones(6), 4, 4, backward=True)
+    assert order(new) == ["i", "j"]
+    a, b, x = R.normal(size=(7, 7)), R.normal(size=(7, 7)), R.normal(size=7)
+    want, _ = python_function(text)(a.copy(), b, x, 5, 4)
+    np.testing.assert_allclose(func(a, b, x, 5, 4)[0], want, rtol=1e-13)
+    reads = nest("a[i + 1, j] += b[i, j + 1] * 2.0; x[i] += a[i, j + 1]")
+    assert order(interchanged(reads, A, A, np.ones(6), 4, 4, backward=True)[0]) == ["j", "i"]

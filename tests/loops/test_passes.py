@@ -89,6 +89,14 @@ def shares_of_rows(x: Any) -> Any:
     return np.sum(sines / np.sum(sines, axis=1, keepdims=True) * x)
 
 
+def columns(x: Any) -> Any:
+    products = x[:, None] * x
+    for j in range(x.shape[0]):
+        for i in range(1, x.shape[0]):
+            products[i, j] *= products[i - 1, j]
+    return np.sum(products)
+
+
 FIRES: dict[str, Any] = {
     "count_loops": counting,
     "convert_lists": filling,
@@ -110,7 +118,8 @@ FIRES: dict[str, Any] = {
     "contract_arrays": shares_of_rows,
     "fuse_loops": "lorenz96",
     "sink_zero_init": "lorenz96",
-    "interchange_loops": "syrk",
+    "interchange_loops": columns,
+    "interchange_imperfect_nests": "syrk",
     "outline_loops": "black_scholes",
     "pack_columns": "gramschmidt",
     "split_index_sets": "lorenz96",

@@ -89,7 +89,7 @@ class IterationOrderPass(InnermostLoopPass):
 
     def conflicts(self, nest: LoopNest) -> Conflicts:
         """Which accesses of a loop may refer to the same element."""
-        meet = functools.cache(functools.partial(self._meet_elsewhere, nest, _integers(nest)))
+        meet = functools.cache(functools.partial(self._meet_elsewhere, nest, integers_of(nest)))
         return Conflicts(meet, lambda a, b: meet(a, b) or self.may_alias(a.array, a.index, b), self.memory.group)
 
     def _only_adds(self, nest: LoopNest) -> bool:
@@ -124,7 +124,7 @@ class IterationOrderPass(InnermostLoopPass):
         pairs = itertools.chain(
             itertools.combinations_with_replacement(writes, 2), itertools.product(writes, reads.values())
         )
-        made = _integers(nest)
+        made = integers_of(nest)
         return any(self._meet_elsewhere(nest, made, a, b) for a, b in pairs)
 
     def _meet_elsewhere(self, nest: LoopNest, made: Mapping[Var, Expr], a: Access, b: Access) -> bool:
@@ -152,7 +152,7 @@ class IterationOrderPass(InnermostLoopPass):
             )
 
 
-def _integers(nest: LoopNest) -> dict[Var, Expr]:
+def integers_of(nest: LoopNest) -> dict[Var, Expr]:
     """How integers of an iteration are computed from the iteration number and invariants."""
     found: dict[Var, Expr] = {}
     often = Counter([var for stmt in nest.body for var in stmt.targets])

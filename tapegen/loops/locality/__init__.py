@@ -2,6 +2,7 @@
 
 * `dead_stores` - dead code and dead store elimination
 * `live_range_splitting` - one array variable for each live range
+* `interchange` - interchange of perfect loop nests
 * `invariant_loads` - invariant loads hoisted out of innermost loops
 * `block_items` - the statements of a block as items that passes move
 * `check_hoisting` - checks and scalar definitions hoisted before loop nests
@@ -10,7 +11,7 @@
 * `fusion` - loop fusion and array contraction
 * `scatter_to_gather` - scattered additions (stencil adjoints) as gathers
 * `zero_init_sinking` - zero initialization sunk to the first use
-* `interchange` - loop distribution and interchange
+* `imperfect_interchange` - loop distribution and interchange
 * `packing_buffers` - the visitor of packing passes
 * `column_packing` - strided columns packed into contiguous buffers
 * `scalar_replacement` - array elements as scalars inside a loop

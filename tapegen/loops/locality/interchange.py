@@ -1,303 +1,173 @@
-"""Loop interchange, with distribution and scalar expansion: inner loops run along rows instead of columns.
+"""Loop interchange of perfect nests: inner loops run along the axis whose elements are adjacent in memory.
 
-`for k ...: for i ...: a_bar[i, k] += ...` is a strided access for each `k`, as in adjoints of products with columns.
-Legal where each iteration of the outer loop writes only elements at its own position of an axis: iterations are then
-independent and may be interleaved.  The statements around the inner loops get loops of their own, and scalars that are
-live across parts become rows.  Each iteration does the same operations in the same order, so rounding is unchanged.
-It pays where there are enough iterations for the cost of the rows.
+Legal where no dependence is reversed: no iteration accesses an element that another one writes, where a later iteration
+of the outer loop and an earlier one of the inner loop change their order.  Additions of a backward sweep to the same
+element may change their order.  Scalars of the outer loop are computed in the inner one.  It pays where fewer accesses
+have a stride then; each element receives the same operations in the same order otherwise, so rounding is unchanged.
+Nests with other statements around the inner loop are distributed (`imperfect_interchange`).
 
 Before::
 
-    def f(a: "f8[:, :]", x: "f8[:, :]", a_bar: "f8[:, :]", n: "i8", m: "i8"):
-        for k in range(m):
-            s = 0.0
+    def f(a: "f8[:, :]", x: "f8[:]", z: "f8[:]", n: "i8", m: "i8"):
+        for j in range(m):
+            t = x[j]
             for i in range(n):
-                s = s + a[i, k] * x[i, k]
-            for i in range(n):
-                a_bar[i, k] += s
-        return a_bar
+                z[i] += a[i, j] * t
+        return z
 
 After::
 
-    def f(a, x, a_bar, n, m):
-        s_row = np.empty(x.shape[1])
-        if m >= 8 and m <= x.shape[1]:
-            for k in range(m):
-                s_row[k] = 0.0
-            for i in range(n):
-                for k in range(m):
-                    s_row[k] += a[i, k] * x[i, k]
-            for i in range(n):
-                for k in range(m):
-                    a_bar[i, k] += s_row[k]
-        else:
-            for k in range(m):
-                s = 0.0
-                for i in range(n):
-                    s += a[i, k] * x[i, k]
-                for i in range(n):
-                    a_bar[i, k] += s
-        return a_bar
+    def f(a, x, z, n, m):
+        for i in range(n):
+            for j in range(m):
+                t = x[j]
+                z[i] += a[i, j] * t
+        return z
 """
 
 from __future__ import annotations
 
-import operator
+import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
 
-from tapegen.ir import intrinsics, traversal
-from tapegen.ir.affine import plus
-from tapegen.ir.nodes import Assign, Call, Comment, Const, Expr, For, Function, If, Load, Stmt, Store, Var
-from tapegen.ir.types import BOOL, Array, Scalar
-from tapegen.loops.analysis.block_queries import read_after_loops
-from tapegen.loops.analysis.dependence import LoopNest, in_loops
-from tapegen.loops.analysis.symbolic_bounds import dim
+from tapegen.ir import traversal
+from tapegen.ir.affine import Affine, linear
+from tapegen.ir.nodes import Assign, Comment, Const, Expr, For, Function, Stmt, Store, Var, While
+from tapegen.ir.types import Array
+from tapegen.loops.analysis.dependence import Access, LoopNest, in_loops
+from tapegen.loops.analysis.flow_facts import FlowFacts
+from tapegen.loops.analysis.iteration_order import IterationOrderPass, integers_of
+from tapegen.loops.analysis.loop_visitor import never_equal
+from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
 from tapegen.loops.analysis.trip_counts import largest_trip_count
-from tapegen.loops.locality.packing_buffers import PackingPass, has_matrices
+from tapegen.loops.locality.packing_buffers import has_matrices
+from tapegen.loops.vectorize.strip_mining import LONG
 
-_FEW = 8  # iterations that take less time than creating the rows
-_ROWS = 8  # maximal number of scalars of an iteration that are expanded
+_FEW = 8
+"""Iterations that fit into few cache lines in any order."""
+_LINE = 8
+"""Elements of a cache line: what an access with a stride costs, compared with one to adjacent elements."""
 
 
 def interchange_loops(function: Function) -> Function:
-    """The same program with interchanged loops where independent iterations access columns with a stride."""
-    return traversal.with_body(function, _Abreast(function).whole()) if has_matrices(function) else function
+    """The same program with perfect nests of two loops in the order of the elements in memory."""
+    if not has_matrices(function):
+        return function
+    return traversal.with_body(function, _Interchange(function).block(function.body))
 
 
-@dataclass(frozen=True)
-class _Trips:
-    """A loop with independent iterations.
+class _Interchange(IterationOrderPass):
+    def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
+        return [nest.stmt]
 
-    Attributes
-    ----------
-    loop : For
-        The loop.
-    parts : tuple of LoopNest
-        The parts of its body: inner loops, and the statements between them as if each were alone in the loop.
-    same : frozenset of Var
-        Scalars that are the same in every iteration.
-    kept : frozenset of Var
-        Scalars that are live from one part to the next, or from iteration to iteration of an inner loop.
-    array : Var
-        An array whose last axis is at least as long as the trip count.
-    """
+    def replaced(self, stmt: For | While, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
+        """The loop, interchanged with the one in it where that is legal and pays off."""
+        nest = _perfect(stmt)
+        if nest is None or not _pays(nest) or not self._is_legal(nest, outside.facts):
+            return [traversal.with_blocks(stmt, (self.block(stmt.body),))]
+        outer, inner = nest.loops
+        return [replace(inner, body=(replace(outer, body=nest.body),))]
 
-    loop: For
-    parts: tuple[LoopNest, ...]
-    same: frozenset[Var]
-    kept: frozenset[Var]
-    array: Var
-
-    @property
-    def count(self) -> Expr:
-        """The trip count, if the loop runs."""
-        return self.loop.stop if self.loop.step == Const(1) else plus(self.loop.start, 1)
-
-    def is_inner(self, part: LoopNest) -> bool:
-        """Whether a part is a loop."""
-        return part.loops[0] is not self.loop
-
-
-class _Abreast(PackingPass):
-    def __init__(self, function: Function) -> None:
-        super().__init__(function)
-        self.lasting = read_after_loops(function.body)
-        self.reads = Counter(var for stmt in function.body for var in traversal.occurring(stmt))
-
-    def loop(self, loop: For) -> list[Stmt]:
-        """A loop; a versioned one with interleaved iterations where there may be more than a few."""
-        found = self._trips(loop)
-        if found is None:
-            return [traversal.with_blocks(loop, (self.block(loop.body),))]
-        assert isinstance(found.array.type, Array)
-        last = found.array.type.rank - 1
-        numbers = sorted(found.kept, key=lambda var: var.name)
-        rows = {number: self.room(f"{number.name}_row", found.array, last) for number in numbers}
-        size = dim(found.array, last)  # the length of the rows; an inner loop may have had no iteration
-        many = Call(operator.ge, (found.count, Const(_FEW)), (), BOOL)
-        fits = Call(operator.le, (found.count, size), (), BOOL)
-        test = Call(intrinsics.and_, (many, fits), (), BOOL)
-        return [If(test, tuple(_side_by_side(found, rows)), (loop,), loop.origin)]
-
-    def _trips(self, loop: For) -> _Trips | None:
-        """The description of a loop whose iterations are independent and should be interleaved."""
-        first, step = (loop.start, loop.step) if loop.step == Const(1) else (plus(loop.stop, 1), loop.step)
-        if first != Const(0) or step not in (Const(1), Const(-1)) or largest_trip_count(loop) < _FEW:
-            return None
-        parts = _parts(loop)
-        inner = [part for part in parts if part.loops[0] is not loop]
-        if not inner or not self._is_closed(loop, parts):
-            return None
-        same = _same(loop, parts)
-        varying = {loop.target, *traversal.assigned_in(*loop.body)} - same
-        ends = [end for part in inner for end in (part.loops[0].start, part.loops[0].stop, part.loops[0].step)]
-        if any(traversal.loads(end) or traversal.free_vars(end) & varying for end in ends):
-            return None
-        kept = frozenset(_kept(parts) - same)
-        array = _walked_down(loop, inner)
-        if array is None or len(kept) > _ROWS or not all(map(_is_float64, kept)):
-            return None
-        return _Trips(loop, parts, same, kept, array) if self._are_apart(loop, parts) else None
-
-    def _is_closed(self, loop: For, parts: tuple[LoopNest, ...]) -> bool:
-        """Whether no scalar is carried from iteration to iteration, or out of the loop."""
-        assigned = traversal.assigned_in(*loop.body)
-        bounds = (loop.start, loop.stop)
-        if loop.target in self.lasting or any(
-            traversal.loads(end) or traversal.free_vars(end) & assigned for end in bounds
-        ):
+    def _is_legal(self, nest: LoopNest, facts: SymbolicBounds) -> bool:
+        """Whether no iteration depends on one that comes after it in the new order."""
+        if nest.checks or not all(map(self.is_stepwise, nest.loops)):
             return False
-        given: set[Var] = {loop.target}
-        for part in parts:
-            (around,) = part.loops
-            read = part.first_read
-            if around is not loop:
-                if part.checks or around.target in self.lasting or around.target in given:
-                    return False
-                read |= traversal.reads(replace(around, body=()))
-            if read & assigned - given:
-                return False
-            given |= part.assigned if around is loop else set()  # a loop may have no iteration
-        here = Counter(traversal.occurring(loop))
-        counters = {part.loops[0].target for part in parts}
-        if counters & {var for part in parts for var in part.assigned}:
+        if nest.first_read & nest.assigned or nest.assigned & self.leaving:
             return False
-        return all(here[var] == self.reads[var] for var in assigned - counters)
-
-    def _are_apart(self, loop: For, parts: tuple[LoopNest, ...]) -> bool:
-        """Whether every access of what the loop writes has the iteration's own position on the last axis."""
-        accesses = [access for part in parts for access in part.accesses]
-        written = {self.memory.group(access.array): access.array for access in accesses if access.writes}
-        checks = [stmt for part in parts for stmt in part.body if isinstance(stmt, If)]
-        if len(checks) > 1 or (checks and not all(map(self.memory.own, written.values()))):
-            return False  # another error might come first, or the writes of an iteration outlive a later error
-        return all(
-            access.array == written[group] and access.index[-1:] == (loop.target,)
-            for access in accesses
-            if (group := self.memory.group(access.array)) in written
+        written = {self.memory.group(access.array) for access in nest.accesses if access.writes}
+        fixed = {self.memory.group(load.array) for stmt in _front(nest) for load in traversal.loads(stmt.value)}
+        if fixed & written:
+            return False
+        free = self._free_sums(nest)
+        writes = [access for access in nest.accesses if access.writes]
+        return not any(
+            self._is_reversed(nest, one, other, facts)
+            for write, access in itertools.product(writes, nest.accesses)
+            if self.memory.group(write.array) == self.memory.group(access.array)
+            and not (access.writes and self.memory.group(write.array) in free)
+            for one, other in ((write, access), (access, write))
         )
 
+    def _free_sums(self, nest: LoopNest) -> set[Var]:
+        """The alias sets into which the nest only adds, in any order."""
+        if not self.backward:
+            return set()
+        stored = [(self.memory.group(stmt.array), stmt.accumulate) for stmt in nest.body if isinstance(stmt, Store)]
+        return {group for group, _ in stored} - {group for group, adds in stored if not adds} - self.deciding
 
-def _parts(loop: For) -> tuple[LoopNest, ...]:
-    """The parts of a body; empty where it does more than assign scalars and elements in loops of depth one."""
-    found: list[LoopNest] = []
-    between: list[Stmt] = []
-    for stmt in (*loop.body, None):
-        if isinstance(stmt, (Assign, Store, If, Comment)):
-            between.append(stmt)
-            continue
-        around = in_loops((loop,), tuple(between)) if between else None
-        inner = in_loops((stmt,), stmt.body) if isinstance(stmt, For) else None
-        if (between and around is None) or (stmt is not None and inner is None):
-            return ()
-        found += [part for part in (around, inner) if part is not None]
-        between = []
-    return tuple(found)
-
-
-def _same(loop: For, parts: tuple[LoopNest, ...]) -> frozenset[Var]:
-    """Scalars that one statement between the loops computes from invariants."""
-    counts = Counter(var for stmt in traversal.statements(loop.body) for var in stmt.targets)
-    varying = {loop.target, *counts}
-    for stmt in (stmt for part in parts if part.loops[0] is loop for stmt in part.body):
-        if not isinstance(stmt, Assign) or counts[stmt.targets[0]] > 1 or traversal.loads(stmt.value):
-            continue
-        if not traversal.free_vars(stmt.value) & varying:
-            varying -= set(stmt.targets)
-    return frozenset(counts.keys() - varying)
-
-
-def _kept(parts: tuple[LoopNest, ...]) -> set[Var]:
-    """Scalars that are read in another part than they are assigned in, or in another iteration of an inner loop."""
-    found: set[Var] = set()
-    for k, part in enumerate(parts):
-        elsewhere = {var for other in (*parts[:k], *parts[k + 1 :]) for var in other.assigned}
-        found |= part.first_read & (elsewhere | part.assigned)
-    return found
+    def _is_reversed(self, nest: LoopNest, first: Access, second: Access, facts: SymbolicBounds) -> bool:
+        """Whether an iteration may access an element before another one does, and after it in the new order."""
+        if first.array != second.array:
+            return True
+        made, varying = integers_of(nest), {*nest.counters, *nest.assigned}
+        order: list[Affine] = []
+        names: list[dict[Var, Expr]] = [
+            {var: Var(f"?{var.name}_{label}", var.type) for var in varying} for label in ("first", "second")
+        ]
+        for loop, direction in zip(nest.loops, (1, -1), strict=True):
+            upward = loop.step == Const(1)
+            begin, end = facts.form(loop.start), facts.form(loop.stop)
+            ours = [Affine.atom(each[loop.target]) for each in names]
+            order.append((ours[1] - ours[0]) * (direction if upward else -direction) - 1)
+            for one in ours:
+                order += (one - begin, end - 1 - one) if upward else (begin - one, one - end - 1)
+        indices = [
+            tuple(traversal.substitute(traversal.substitute(item, made), each) for item in access.index)
+            for access, each in zip((first, second), names, strict=True)
+        ]
+        with facts.supposing(*order):
+            return not never_equal(indices[0], indices[1], facts)
 
 
-def _walked_down(loop: For, inner: list[LoopNest]) -> Var | None:
-    """An array that the inner loops access by columns, if consecutive iterations access adjacent elements."""
-    found: list[Var] = []
-    for part in inner:
-        for access in part.accesses:
-            *front, last = access.index or (Const(0),)
-            mentioned = {var for item in front for var in traversal.free_vars(item)}
-            if loop.target in mentioned or (last != loop.target and loop.target in traversal.free_vars(last)):
-                return None
-            if last == loop.target:
-                if not isinstance(access.array.type, Array) or access.array.type.layout != "C":
-                    return None
-                if part.loops[0].target in mentioned:
-                    found.append(access.array)
-    return found[0] if found else None
+def _perfect(outer: Stmt) -> LoopNest | None:
+    """Two loops around assignments, among them scalars that the outer loop computes before the inner one."""
+    if not isinstance(outer, For) or not outer.body or not isinstance(outer.body[-1], For):
+        return None
+    inner = outer.body[-1]
+    nest = in_loops((outer, inner), (*outer.body[:-1], *inner.body))
+    if nest is None or inner.target == outer.target:
+        return None
+    varying = {outer.target, *nest.assigned}
+    if any(traversal.loads(end) or traversal.free_vars(end) & varying for end in (inner.start, inner.stop)):
+        return None
+    if not all(isinstance(stmt, (Assign, Comment, For)) for stmt in outer.body):
+        return None
+    again = Counter(target for stmt in nest.body for target in stmt.targets)
+    if any(again[stmt.targets[0]] > 1 or not LONG.isdisjoint(traversal.calls(stmt)) for stmt in _front(nest)):
+        return None  # it has another value in later iterations of the inner loop, or takes long to compute
+    return nest
 
 
-def _is_float64(var: Var) -> bool:
-    return isinstance(var.type, Scalar) and var.type.dtype == "float64"
+def _front(nest: LoopNest) -> list[Assign]:
+    """The scalars that the outer loop computes."""
+    outer, _ = nest.loops
+    return [stmt for stmt in outer.body if isinstance(stmt, Assign)]
 
 
-# ---- the new loops ---------------------------------------------------------------------------------------------------
+def _pays(nest: LoopNest) -> bool:
+    """Whether the inner loop has more accesses with a stride than the outer one would have."""
+    outer, inner = nest.loops
+    if min(largest_trip_count(outer), largest_trip_count(inner)) < _FEW:
+        return False
+    made = integers_of(nest)
+    return _cost(nest, outer.target, made) < _cost(nest, inner.target, made)
 
 
-def _side_by_side(found: _Trips, rows: dict[Var, Var]) -> Iterator[Stmt]:
-    """The loops with interleaved iterations."""
-    for part in found.parts:
-        if not found.is_inner(part):
-            yield from (replace(stmt) for stmt in part.body if _is_same(stmt, found))
-    for part in found.parts:
-        if not found.is_inner(part):
-            yield from (replace(stmt) for stmt in part.body if isinstance(stmt, Comment))
-            between = [stmt for stmt in part.body if not _is_same(stmt, found) and not isinstance(stmt, Comment)]
-            if between:
-                yield _along(found, between, rows)
-            continue
-        (loop,) = part.loops
-        once = _once(part, found)
-        rest = [stmt for stmt in part.body if stmt not in once]
-        yield replace(loop, body=(*(replace(stmt) for stmt in once), _along(found, rest, rows)))
+def _cost(nest: LoopNest, counter: Var, made: Mapping[Var, Expr]) -> int:
+    """What the accesses cost if consecutive iterations are those of a counter."""
+    total = 0
+    for array, index in {(access.array, access.index) for access in nest.accesses}:
+        items = [traversal.substitute(item, made) for item in index]
+        moving = [axis for axis, item in enumerate(items) if counter in traversal.free_vars(item)]
+        if moving:
+            total += 1 if _is_adjacent(array, items, moving, counter) else _LINE
+    return total
 
 
-def _is_same(stmt: Stmt, found: _Trips) -> bool:
-    return isinstance(stmt, Assign) and stmt.targets[0] in found.same
-
-
-def _once(part: LoopNest, found: _Trips) -> list[Stmt]:
-    """The statements of an inner loop that are the same in every iteration of the outer loop."""
-    written = {access.array for other in found.parts for access in other.accesses if access.writes}
-    counts = Counter(var for stmt in part.body for var in stmt.targets)
-    varying = {found.loop.target, *found.kept, *part.assigned}
-    once: list[Stmt] = []
-    for stmt in part.body:
-        if isinstance(stmt, Comment):
-            once.append(stmt)
-        if isinstance(stmt, Assign) and counts[stmt.targets[0]] == 1 and stmt.targets[0] not in found.kept:
-            arrays = {load.array for load in traversal.loads(stmt.value)}
-            if not traversal.free_vars(stmt.value) & varying and not arrays & written:
-                once.append(stmt)
-                varying -= set(stmt.targets)
-    return once
-
-
-def _along(found: _Trips, stmts: Sequence[Stmt], rows: dict[Var, Var]) -> For:
-    """Statements of all iterations, with rows for the expanded scalars."""
-    counter = found.loop.target
-    loads: dict[Var, Expr] = {number: Load(row, (counter,), number.type) for number, row in rows.items()}
-    body: list[Stmt] = []
-    for stmt in stmts:
-        new: Any = traversal.map_headers(stmt, lambda part: traversal.substitute(part, loads))
-        if isinstance(new, Assign) and new.targets[0] in rows:
-            new = _stored(rows[new.targets[0]], counter, new)
-        body.append(new)
-    return For(counter, Const(0), found.count, Const(1), tuple(body), found.loop.origin)
-
-
-def _stored(row: Var, counter: Var, stmt: Assign) -> Store:
-    """An assignment of a scalar as one of its element in a row."""
-    match stmt.value:
-        case Call(operator.add, (Load(array, (place,)), value)) if array == row and place == counter:
-            return Store(row, (counter,), value, True, stmt.origin)
-    return Store(row, (counter,), stmt.value, False, stmt.origin)
+def _is_adjacent(array: Var, items: list[Expr], moving: list[int], counter: Var) -> bool:
+    """Whether consecutive iterations access adjacent elements."""
+    assert isinstance(array.type, Array)
+    contiguous = {"C": len(items) - 1, "F": 0}.get(array.type.layout)
+    return moving == [contiguous] and abs(linear(items[moving[0]]).coefficient(counter)) == 1
