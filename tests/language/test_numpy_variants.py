@@ -516,3 +516,33 @@ def test_bounds_of_clip(backend: str) -> None:
 )
 def test_arguments_that_are_too_many_or_given_twice(function: Any) -> None:
     raises_as_python(function, np.array([0.3, 0.55, 0.7]), backend="python")
+
+
+def test_edges_are_in_a_list() -> None:
+    def edges(x: np.ndarray) -> Any:
+        return np.histogramdd(x, 3)
+
+    points = np.array([[-0.9, 0.3], [-0.7, 0.2], [1.2, 0.1], [-0.4, 0.5]])
+    value, _ = tg.differentiable(edges, backend="python").vjp(points)
+    expected = edges(points)
+    assert type(value[1]) is type(expected[1]) is list
+    np.testing.assert_allclose(value[1], expected[1])
+
+
+def test_matrices_of_percentiles() -> None:
+    def rows(a: np.ndarray, q: np.ndarray) -> float:
+        return np.sum(np.nanpercentile(a, q, axis=1) * np.percentile(a, q) * np.sum(a))
+
+    q = np.array([[23.0, 71.0], [33.0, 90.0]])
+    tg.check_grads(
+        tg.differentiable(rows, wrt=(0, 1), backend="python"), np.array([[0.3, 1.2, -0.4], [2.0, 0.1, 0.7]]), q
+    )
+
+
+def test_a_polynomial_of_no_zeros_is_refused() -> None:
+    """Its coefficient is a number, where that of others is an array."""
+    zeros = tg.differentiable(np.poly, backend="python")
+    for mode in ("forward", "reverse"):
+        assert tg.jacobian(zeros, mode=mode)(np.array([0.3, 0.4])).shape == (3, 2)
+        with pytest.raises(BadArgument, match="no zeros"):
+            tg.jacobian(zeros, mode=mode)(np.zeros(0))

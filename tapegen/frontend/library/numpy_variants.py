@@ -15,7 +15,7 @@ from tapegen.frontend.calls.resolve import call_value
 from tapegen.frontend.library.builtins import Args, Hint, Kwargs
 from tapegen.frontend.lowering.emit import emit_call
 from tapegen.frontend.values.context import Context
-from tapegen.frontend.values.materialize import static, struct_of, type_of
+from tapegen.frontend.values.materialize import operand, static, struct_of, type_of
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, Struct, tuple_of
 from tapegen.frontend.values.state import known_value
 from tapegen.ir import intrinsics
@@ -80,6 +80,15 @@ def _reshape(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return call_library(cx, np.reshape, args, kwargs, hint)
 
 
+@handles(np.poly, takes=PASSED_ON)
+def _poly(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    zeros = operand(cx, args[0]) if len(args) == 1 and isinstance(type_of(args[0]), Array) else None
+    if zeros is not None:
+        none = Call(operator.eq, (Call(np.size, (zeros,), (), INT), Const(0)), (), BOOL)
+        cx.raise_if(none, ValueError, "np.poly of no zeros is a number, not an array")
+    return call_library(cx, np.poly, args, kwargs, hint)
+
+
 def _at_many(func: Any) -> None:
     @handles(func, takes=PASSED_ON)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
@@ -90,7 +99,9 @@ def _at_many(func: Any) -> None:
 
 
 _at_many(np.quantile)
+_at_many(np.percentile)
 _at_many(np.nanquantile)
+_at_many(np.nanpercentile)
 
 
 @handles(np.nan_to_num, takes="x, copy=True, nan=0.0, posinf=None, neginf=None")
@@ -224,7 +235,7 @@ def _meshgrid(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
 def _einsum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     """`np.einsum`; a letter that occurs twice in one operand means its diagonal."""
     subscripts, operands = known_value(args[0]), args[1:]
-    ranks = [getattr(type_of(operand), "rank", None) for operand in operands]
+    ranks = [getattr(type_of(given), "rank", None) for given in operands]
     if not isinstance(subscripts, str) or None in ranks or len(ranks) != subscripts.count(",") + 1:
         return call_library(cx, np.einsum, args, kwargs, hint)
     named: str = contractions.einsum_named(subscripts, tuple(ranks))  # type: ignore[no-untyped-call]
@@ -235,12 +246,12 @@ def _einsum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     if not arrow:
         result = "".join(sorted(letter for letter in set(inputs) - {","} if inputs.count(letter) == 1))
     taken: list[Any] = []
-    for k, operand in enumerate(operands):
+    for k, given in enumerate(operands):
         while len(set(terms[k])) < len(terms[k]):
-            terms[k], operand = _diagonal(cx, terms[k], operand)
+            terms[k], given = _diagonal(cx, terms[k], given)
         if len(terms) > 1 or len(result) < len(terms[k]):  # else it is a view
-            operand = call_library(cx, np.copy, [operand], {})
-        taken.append(operand)
+            given = call_library(cx, np.copy, [given], {})
+        taken.append(given)
     if len(terms) == 1 and len(result) == len(terms[0]) and kwargs.keys() <= {"optimize"}:
         if result == terms[0]:
             return taken[0]

@@ -115,6 +115,14 @@ def argsort_along(a, axis=-1, kind=None):
 
 @template(np.argpartition)
 def argpartition_text(a, kth, axis=-1, kind=None):
+    n = np.size(a) if axis is None else np.shape(a)[axis]
+    if np.ndim(kth) == 0:
+        if kth < -n or kth >= n:
+            raise ValueError("kth is out of bounds")
+    else:
+        for k in np.ravel(kth):
+            if k < -n or k >= n:
+                raise ValueError("kth is out of bounds")
     return np.argsort(a, axis=axis)
 
 
@@ -132,6 +140,9 @@ def digitize_text(x, bins, right=False):
     side = "left" if right else "right"
     other = "right" if right else "left"
     n = np.size(bins)
+    steps = bins[1:] - bins[:-1]
+    if not (np.all(steps >= 0) or np.all(steps <= 0)):
+        raise ValueError("bins must be monotonically increasing or decreasing")
     rising = n == 0 or bins[0] <= bins[n - 1]
     return np.where(rising, np.searchsorted(bins, x, side=side), n - np.searchsorted(bins[::-1], x, side=other))
 

@@ -331,7 +331,9 @@ def _repeat(w: LoopBuilder, call: Call, target: Var) -> None:
     (i, j) = w.counters(2)
     w.emit(Assign((total,), Const(0), w.origin))
     with w.block() as body:
-        w.emit(Assign((total,), Call(operator.add, (total, counts.at((i,))), (), INT), w.origin))
+        count = w.bind(counts.at((i,)))
+        w.check(Call(operator.lt, (count, Const(0)), (), BOOL), ValueError, "repeats may not contain negative values")
+        w.emit(Assign((total,), Call(operator.add, (total, count), (), INT), w.origin))
     nest(w, x.extents, (i,), body)
     allocate(w, target, (w.extent(total),))
     w.emit(Assign((place,), Const(0), w.origin))

@@ -18,6 +18,8 @@ from tapegen.loops.legalize.registry import LAZY, SCALAR, arguments, handles
 from tapegen.loops.scalarize.broadcasting import fit
 from tapegen.loops.scalarize.expressions import lazy, loaded, once, scalar, stored_once
 
+NEGATIVE = "negative dimensions are not allowed"
+
 
 def static(w: LoopBuilder, expr: Any, what: str) -> Any:
     """The value of an argument that must be known at compile time."""
@@ -65,7 +67,7 @@ def new_extents(w: LoopBuilder, expr: Expr) -> Extents:
     """The extents that the shape of a new array states: none may be negative."""
     extents = shape_extents(w, expr)
     for extent in extents:
-        w.require(extent.form, ValueError, "negative dimensions are not allowed")
+        w.require(extent.form, ValueError, NEGATIVE)
     return extents
 
 
@@ -185,7 +187,7 @@ def _squeeze(w: LoopBuilder, call: Call) -> ElementRule:
 @handles(LAZY, np.broadcast_to)
 def _broadcast_to(w: LoopBuilder, call: Call) -> ElementRule:
     array, shape = arguments(w, call, "array", "shape")
-    extents = shape_extents(w, shape)
+    extents = new_extents(w, shape)
     return fit(w, once(w, lazy(w, array), len(extents)), extents)
 
 
@@ -330,9 +332,11 @@ def _tile(w: LoopBuilder, call: Call) -> ElementRule:
     if isinstance(reps, Const) and isinstance(reps.value, tuple):
         counts = [Const(value) for value in reps.value]
     x = with_unit_axes(x, tuple(range(max(0, len(counts) - x.rank))))
-    counts = [Const(1)] * (x.rank - len(counts)) + counts
+    counts = [w.bind(count, "copies") for count in [Const(1)] * (x.rank - len(counts)) + counts]
+    for count in counts:
+        w.require(w.facts.form(count), ValueError, NEGATIVE)
     extents = tuple(
-        extent if count == Const(1) else w.extent(times(w.clamped(extent), w.bind(count, "copies")))
+        extent if count == Const(1) else w.extent(times(w.clamped(extent), count))
         for extent, count in zip(x.extents, counts, strict=True)
     )
 
@@ -360,6 +364,7 @@ def _repeat(w: LoopBuilder, call: Call) -> ElementRule:
     x = cheap(w, lazy(w, array))
     k = 0 if axis is None else axes_of(w, axis, x.rank)[0]
     count = w.bind(scalar(w, repeats), "copies")
+    w.require(w.facts.form(count), ValueError, NEGATIVE)
     extent = w.extent(times(w.clamped(x.extents[k]), count))
 
     def at(index: Indices) -> Expr:

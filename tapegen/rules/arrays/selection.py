@@ -84,6 +84,8 @@ def insert(arr, obj, values, axis=None):
         size = np.shape(values)[0]
         block = np.broadcast_to(values, (size,) + np.shape(rows)[1:])
         place = obj + np.shape(rows)[0] if obj < 0 else obj
+        if place < 0 or place > np.shape(rows)[0]:
+            raise ValueError("index is out of bounds for the axis")
         joined = np.concatenate((rows[:place], block, rows[place:]), axis=0)
         return np.moveaxis(joined, 0, axis)
     values = np.squeeze(values, axes_tuple(None, np.ndim(values) - rank))  # a store drops leading axes of size 1
@@ -112,6 +114,8 @@ def resize(a, new_shape):
         new_shape = (new_shape,)
     total = 1
     for n in new_shape:
+        if n < 0:
+            raise ValueError("all elements of `new_shape` must be non-negative")
         total = total * n
     return np.reshape(flat(a)[np.arange(total) % np.size(a)], new_shape)
 

@@ -49,6 +49,7 @@ def median(a, axis=None, *, keepdims=False):
 @expands(np.quantile, shapes=[(5,), fixed(0.3)])
 def quantile(a, q, axis=None, *, method="linear", keepdims=False, weights=None):
     """Also with respect to q: the slope of the line between the neighbours."""
+    check_quantiles(q)
     if np.ndim(q) > 1:
         found = quantile(a, np.ravel(q), axis, method=method, keepdims=keepdims, weights=weights)
         return np.reshape(found, np.shape(q) + np.shape(found)[1:])
@@ -65,6 +66,18 @@ def quantile(a, q, axis=None, *, method="linear", keepdims=False, weights=None):
 @expands(np.percentile, shapes=[(5,), fixed(30.0)])
 def percentile(a, q, axis=None, *, method="linear", keepdims=False, weights=None):
     return quantile(a, q / 100.0, axis, method=method, keepdims=keepdims, weights=weights)
+
+
+def check_quantiles(q):
+    """Raise as NumPy does, which reduces q unless it is a number or a vector."""
+    if np.ndim(q) == 0:
+        if not (q >= 0.0 and q <= 1.0):
+            raise ValueError("Quantiles must be in the range [0, 1]")
+    elif np.size(q) > 0:
+        if not (np.min(q) >= 0.0 and np.max(q) <= 1.0):
+            raise ValueError("Quantiles must be in the range [0, 1]")
+    elif np.ndim(q) > 1:
+        raise ValueError("zero-size array to reduction operation minimum which has no identity")
 
 
 def weights_of(weights, a, axis):

@@ -185,6 +185,8 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
         axisc = axis
     a = np.moveaxis(a, axisa, 0)
     b = np.moveaxis(b, axisb, 0)
+    if np.shape(a)[0] > 3 or np.shape(b)[0] > 3:
+        raise ValueError("incompatible dimensions for cross product (dimension must be 2 or 3)")
     x = a[1] * b[2] - a[2] * b[1]
     y = a[2] * b[0] - a[0] * b[2]
     z = a[0] * b[1] - a[1] * b[0]

@@ -184,6 +184,8 @@ def sparse_grid(*xi, indexing="xy"):
 
 def at_many(func, a, q, axis=None, *, method="linear", keepdims=False, weights=None):
     """`np.quantile` and the like with a matrix of quantiles."""
+    if np.size(q) == 0:
+        raise ValueError("zero-size array to reduction operation minimum which has no identity")
     found = func(a, np.ravel(q), axis, method=method, keepdims=keepdims, weights=weights)
     return np.reshape(found, np.shape(q) + np.shape(found)[1:])
 

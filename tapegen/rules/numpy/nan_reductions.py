@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapegen.rules.arrays.sorting import at_quantiles, place_by_weight, row_at, weights_of
-from tapegen.rules.helpers import keep_axis, kept_count, kept_sum, lanes, one_axis, require
+from tapegen.rules.arrays.sorting import at_quantiles, check_quantiles, place_by_weight, row_at, weights_of
+from tapegen.rules.helpers import keep_axis, kept_count, kept_sum, lanes, one_axis
 from tapegen.rules.registry import expands
 
 
@@ -83,7 +83,10 @@ def nanstd(a, axis=None, dtype=None, *, ddof=0, correction=None, keepdims=False)
 
 @expands(np.nanquantile, shapes=[some_missing(5), lambda rng: 0.3])
 def nanquantile(a, q, axis=None, *, method="linear", keepdims=False, weights=None):
-    require(np.ndim(q) < 2, "quantiles have no rule for a q with more than one axis.", "Pass q.ravel(), and reshape.")
+    check_quantiles(q)
+    if np.ndim(q) > 1:
+        found = nanquantile(a, np.ravel(q), axis, method=method, keepdims=keepdims, weights=weights)
+        return np.reshape(found, np.shape(q) + np.shape(found)[1:])
     rows = np.sort(lanes(a, axis), axis=0)  # NaN comes last
     rows = np.concatenate((rows, np.full((1,) + np.shape(rows)[1:], np.nan, dtype=a.dtype)))  # the only row if empty
     if weights is None:

@@ -89,6 +89,8 @@ def bin_edges(a, bins, span):
     if span is not None:
         low = span[0]
         high = span[1]
+        if low > high:
+            raise ValueError("max must be larger than min in range parameter.")
     else:
         low = np.min(a)
         high = np.max(a)
@@ -153,7 +155,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
         require(np.ndim(sample) == 2, "samples are the rows of a matrix.", "Pass a matrix, or a list of coordinates.")
         for k in axes_tuple(None, np.shape(sample)[1]):
             columns = columns + (sample[:, k],)
-    edges = ()
+    edges = []
     place = np.zeros_like(columns[0], dtype=np.int64)
     outside = np.zeros_like(columns[0], dtype=np.bool_)
     shape = ()
@@ -166,7 +168,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
         place = place * count + j
         total = total * count
         shape = shape + (count,)
-        edges = edges + (edge,)
+        edges.append(edge)
     if weights is None:
         weights = np.ones_like(columns[0])
     heights = np.reshape(np.bincount(np.where(outside, 0, place + 1), weights, minlength=total + 1)[1:], shape)
