@@ -10,6 +10,7 @@ from tapegen.api.differentiable_function import Aux, Differentiable, Differentia
 from tapegen.errors import frames_of_tapegen
 from tapegen.frontend.source.callables import unwrap
 from tapegen.ir.keywords import Backend, Keywords, refuse_keywords
+from tapegen.ir.protocols import refuses
 from tapegen.pipeline.options import Options, Wrt
 from tapegen.runtime.tracebacks import hides_frames
 
@@ -156,3 +157,10 @@ def differentiable(
         return made(function, options)
 
     return hides_frames(decorate) if func is None else decorate(func)
+
+
+refuses(
+    differentiable,
+    "tg.differentiable is called inside of a differentiated function.",
+    "Take the derivative directly, tg.grad(f)(x); or decorate f outside of the function.",
+)

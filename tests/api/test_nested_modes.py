@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
-from tapegen.errors import BadArgument
+from tapegen.errors import BadArgument, NotDifferentiable
 from tests.judged import both
 
 python = {"backend": "python"}
@@ -253,6 +253,66 @@ def test_a_gradient_with_auxiliary_results_and_mutation_inside() -> None:
 
     expected = tg.grad(lambda x: (x[1] * x[2] ** 2) ** 2 + (x[0] * x[2] ** 2) ** 2 + (2 * x[0] * x[1] * x[2]) ** 2)
     np.testing.assert_allclose(tg.grad(outer, **python)(X), expected(X), rtol=1e-12)
+
+
+class Counter:
+    def __init__(self):
+        self.n = 1
+
+
+def counts_in_a_dict(x, held):
+    held["n"] += 1
+    held["new"] = 2.0
+    return np.sum(x**3) * held["n"]
+
+
+def appends(x, held):
+    held.append(2.0)
+    return np.sum(x**3) * len(held)
+
+
+def counts_in_an_object(x, held):
+    held.n += 1
+    return np.sum(x**3) * held.n
+
+
+HELD: list[tuple[Callable[..., Any], Callable[[], Any], Callable[[Any], float]]] = [
+    (counts_in_a_dict, lambda: {"n": 1}, lambda held: held["n"] * held["new"]),
+    (appends, lambda: [1.0], lambda held: len(held) + held[-1]),
+    (counts_in_an_object, Counter, lambda held: held.n),
+]
+
+INSIDE: list[Callable[..., Any]] = [
+    lambda f, x, held: tg.jvp(f, (x, held), (V, None))[1],
+    lambda f, x, held: tg.jvp(f, [x, held], [V, None])[0],
+    lambda f, x, held: tg.jvp(f, primals=(x, held), tangents=(V, None))[1],
+    lambda f, x, held: np.sum(tg.hvp(f, (x, held), (V, None)) * V),
+    lambda f, x, held: np.sum(tg.vjp(f, x, held)[1](1.0) * V),
+    lambda f, x, held: np.sum(tg.grad(f)(x, held) * V),
+    lambda f, x, held: np.sum(tg.jacobian(f)(x, held) * V),
+    lambda f, x, held: np.sum(tg.hessian(f)(x, held)),
+]
+
+
+@pytest.mark.parametrize(("f", "make", "read"), HELD, ids=[f.__name__ for f, _, _ in HELD])
+@pytest.mark.parametrize("inside", INSIDE)
+def test_a_function_inside_stores_into_its_arguments(
+    f: Callable, make: Callable, read: Callable, inside: Callable
+) -> None:
+    def outer(x):
+        held = make()
+        z = x * 1.0
+        first = inside(f, z, held)
+        return first * inside(f, z, held) * read(held)
+
+    value, gradient = tg.value_and_grad(outer, **python)(X)
+    assert value == pytest.approx(outer(X), rel=1e-12)
+    np.testing.assert_allclose(gradient @ V, difference(outer, X, V), rtol=1e-7)
+
+
+def test_a_decorated_function_is_not_made_inside() -> None:
+    with pytest.raises(NotDifferentiable, match="is called inside of a differentiated function"):
+        tg.grad(lambda x: tg.differentiable(cube)(x) * 2.0, **python)(X)
 
 
 @pytest.mark.parametrize("f", [cube, with_a_branch], ids=lambda f: f.__name__)

@@ -297,10 +297,8 @@ def _jvp(cx: Context, derivative: Derivative, args: list[Any], kwargs: dict[str,
             rest.append(kwargs.pop(name))
     if len(rest) != 2:
         raise cx.refusal(BadArgument, "jvp takes primals and tangents.", "Pass two tuples of the same length.")
-    primals, tangents = (export(cx, part) for part in rest)
-    if not all(isinstance(part, Struct) for part in (primals, tangents)) or len(primals.children) != len(
-        tangents.children
-    ):
+    primals, tangents = struct_of(cx, rest[0]), export(cx, rest[1])  # the function may store into its arguments
+    if primals is None or not isinstance(tangents, Struct) or len(primals.children) != len(tangents.children):
         raise cx.refusal(BadArgument, "primals and tangents differ in length.", "Pass two tuples of the same length.")
     given = list(primals.children)
     dots = {k: part for k, part in enumerate(tangents.children) if known_value(part) is not None}
