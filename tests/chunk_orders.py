@@ -145,7 +145,7 @@ def chunks_in_any_order(function: Callable[..., None], chunks: int, *args: Any) 
         if errors:
             raise errors[min(errors)]
         outcomes.append(
-            [item.tobytes() for array in arrays for item in (array if isinstance(array, list) else [array])]
+            [np.asarray(item).tobytes() for array in arrays for item in (array if isinstance(array, list) else [array])]
         )
     if not outcomes[0] == outcomes[1] == outcomes[2]:
         raise Conflict(f"{function.__name__}: the order of chunks matters")
