@@ -296,3 +296,9 @@ def test_sums_do_not_read_rows_that_iterations_check_first() -> None:
     assert "% 4" in jammed(CHECKED.format(before="", after=CHECK), *args)[0]
     within = CHECKED.replace("range(n)", "range(a.shape[0])").format(before=CHECK, after="")
     assert "% 4" in jammed(within, *args)[0]
+    same = CHECK.replace("i >= a.shape[0]", "n > a.shape[0]")
+    new, func = jammed(CHECKED.format(before=same, after=""), *args)
+    assert "% 4" in new
+    with pytest.raises(IndexError):
+        func(strict(np.ones((5, 2))), np.ones(6), 6)
+    np.testing.assert_array_equal(func(strict(np.ones((6, 2))), np.ones(6), 6), np.full(6, 2.0))

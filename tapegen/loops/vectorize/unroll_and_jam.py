@@ -373,7 +373,8 @@ class _SumsAhead:
         """Whether a row may be added up several iterations before its turn."""
         inside = traversal.statements(self.loop.body)
         before = traversal.statements(self.loop.body[:position])
-        if any(isinstance(stmt, (Raise, Return)) for stmt in before) and not self._are_there(row):
+        checked = traversal.statements(stmt for stmt in self.loop.body[:position] if not self._is_same_check(stmt))
+        if any(isinstance(stmt, (Raise, Return)) for stmt in checked) and not self._are_there(row):
             return False  # what an iteration checks before its sums says nothing about the next ones
         group = self.around.memory.group
         changed = {group(var) for stmt in inside for var in _touched(stmt)}
@@ -390,6 +391,15 @@ class _SumsAhead:
                 ):
                     return False
         return True
+
+    def _is_same_check(self, stmt: Stmt) -> bool:
+        """Whether a statement checks the same in every iteration."""
+        match stmt:
+            case If(test, (Raise(),), ()):
+                used = traversal.free_vars(test)
+                changing = used & {self.counter, *self.assigned} or any(isinstance(var.type, ListOf) for var in used)
+                return not changing and not traversal.loads(test)
+        return False
 
     def _are_there(self, row: _Row) -> bool:
         """Whether the elements that any row reads are within bounds."""
