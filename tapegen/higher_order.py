@@ -25,7 +25,6 @@ from tapegen.api import (
 from tapegen.errors import BadArgument, NotDifferentiable, TapegenError
 from tapegen.frontend.calls.random_replay import refuse_unseeded
 from tapegen.frontend.values.pytree import Slot, StaticValue, Struct, flatten, leaves_of, map_leaves, rebuild
-from tapegen.ir.keywords import DIRECTIONS, AllKeywords, Keywords, refuse_keywords
 from tapegen.ir.protocols import Mode, mark_of, marks
 from tapegen.pipeline.artifacts.program import Program
 from tapegen.pipeline.fault_boundary import Boundary
@@ -34,6 +33,7 @@ from tapegen.pipeline.options import Options, Wrt, as_wrt
 from tapegen.runtime.bound_call import BoundCall
 from tapegen.runtime.random_state import restore_states, states_of
 from tapegen.runtime.tracebacks import hides_frames
+from tapegen.settings import DIRECTIONS, AllKeywords, Keywords, refuse_keywords
 
 __all__ = ["hessian", "hvp", "jacobian", "linearize"]
 

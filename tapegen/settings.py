@@ -1,13 +1,13 @@
-"""Settings of this process that users change: `tg.config`.
+"""What users set: `tg.config` for this process, and the options of the functions that take derivatives.
 
 A setting is a field with its default; its type is the `Literal` of what it may be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args, get_type_hints
 
 from tapegen.errors import BadArgument
 
@@ -74,3 +74,57 @@ def when_changed(name: str, changed: Callable[[], None]) -> None:
 
 config: Config = Config()
 """The settings in force."""
+
+
+# ---- options of functions --------------------------------------------------------------------------------------------
+
+
+Backend = Literal["auto", "numba", "python"]
+
+
+class Keywords(TypedDict, total=False):
+    """The options of `differentiable` but for `wrt` and `has_aux`."""
+
+    backend: Backend
+    boundscheck: bool
+    fastmath: bool
+    cache: bool
+    signatures: Sequence[str]
+    parallel: bool
+    memory: str | int | float | None
+
+
+class AllKeywords(Keywords, total=False):
+    """The options of `differentiable` but for `wrt`."""
+
+    has_aux: bool
+
+
+CHOOSE = "wrt chooses arguments, by position or name: wrt=1, wrt=(0, 'k')."
+DIRECTIONS = "It has no wrt: pass None as the tangent of an argument that stays as it is."
+NAMES_OF_WRT = ("wrt", "argnums", "argnum", "argnames")
+"""Its name here, and those in other libraries."""
+
+
+def refuse_keywords(name: str, given: Iterable[str], advice: str = CHOOSE) -> None:
+    """Refuse keywords that are no options.
+
+    Parameters
+    ----------
+    name : str
+        The function, as users write it.
+    given : iterable of str
+        The keywords beside its own parameters.
+    advice : str
+        How arguments to differentiate with respect to are chosen.
+
+    Raises
+    ------
+    BadArgument
+        Which is a TypeError.
+    """
+    known = AllKeywords.__optional_keys__
+    for key in given:
+        if key not in known:
+            others = f"It has the options {', '.join(sorted(known))}."
+            raise BadArgument(f"{name} has no argument {key!r}.", advice if key in NAMES_OF_WRT else others)

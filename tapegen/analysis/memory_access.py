@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import builders, intrinsics, traversal
+from tapegen.ir.disjoint_sets import DisjointSets
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -274,27 +275,19 @@ def _makes_fresh(func: Callable[..., Any]) -> bool:
 @traversal.once
 def components(function: Function) -> Mapping[Var, Var]:
     """Each array or list variable with a representative of its alias set."""
-    above: dict[Var, Var] = {param: param for param in function.params if is_place(param)}
-
-    def root(var: Var) -> Var:
-        above.setdefault(var, var)
-        while above[var] != var:
-            var = above[var]
-        return var
-
+    known: dict[Var, None] = dict.fromkeys(param for param in function.params if is_place(param))
+    sets = DisjointSets[Var]()
     for stmt in on_places(function):
         related = list_stores(stmt)
-        for var in written(stmt):
-            root(var)
+        known.update(dict.fromkeys(written(stmt)))
         if isinstance(stmt, Assign):
             for target, move in moves(stmt):
-                root(target)
+                known[target] = None
                 related += [(target, source) for source in move.sources]
         for a, b in related:
-            a, b = root(a), root(b)
-            if a != b:
-                above[a] = b
-    return {var: root(var) for var in above}
+            known |= {a: None, b: None}
+            sets.join(a, b)
+    return {var: sets.find(var) for var in known}
 
 
 def list_stores(stmt: Stmt) -> list[tuple[Var, Var]]:

@@ -9,10 +9,10 @@ from typing import Any, Literal, Protocol, Unpack, overload
 from tapegen.api.differentiable_function import Aux, Differentiable, DifferentiableWithAux, Objective, P, R, made
 from tapegen.errors import frames_of_tapegen
 from tapegen.frontend.source.callables import unwrap
-from tapegen.ir.keywords import Backend, Keywords, refuse_keywords
 from tapegen.ir.protocols import refuses
 from tapegen.pipeline.options import Options, Wrt
 from tapegen.runtime.tracebacks import hides_frames
+from tapegen.settings import Backend, Keywords, refuse_keywords
 
 
 class _ClassMethod(classmethod):

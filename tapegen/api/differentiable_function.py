@@ -27,7 +27,6 @@ from tapegen.backend.numba.overloads import expose_attributes
 from tapegen.errors import BadArgument
 from tapegen.frontend.source.callables import unwrap
 from tapegen.frontend.source.pickling import Texts, keep_texts, texts_of, travels_by_value
-from tapegen.ir.keywords import AllKeywords, Keywords, refuse_keywords
 from tapegen.ir.protocols import marks, recorder_of
 from tapegen.pipeline.artifacts.program import Form, Program
 from tapegen.pipeline.debug_nans import watching
@@ -39,6 +38,7 @@ from tapegen.runtime.inline_cache import InlineCache
 from tapegen.runtime.njit import Native
 from tapegen.runtime.specialization import SpecializationCache
 from tapegen.runtime.tracebacks import hide_frames, hides_frames
+from tapegen.settings import AllKeywords, Keywords, refuse_keywords
 
 if TYPE_CHECKING:
     from tapegen.pipeline.inspection import Inspection

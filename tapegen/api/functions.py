@@ -21,12 +21,12 @@ from tapegen.api.differentiable_function import (
 from tapegen.errors import BadArgument
 from tapegen.frontend.source.synthesize import function_from_text
 from tapegen.frontend.values.pytree import StaticValue
-from tapegen.ir.keywords import DIRECTIONS, AllKeywords, Keywords, refuse_keywords
 from tapegen.ir.names import NameSupply
 from tapegen.ir.protocols import marks
 from tapegen.pipeline.nested import PIPELINE
 from tapegen.pipeline.options import Wrt
 from tapegen.runtime.tracebacks import hides_frames
+from tapegen.settings import DIRECTIONS, AllKeywords, Keywords, refuse_keywords
 
 
 @overload

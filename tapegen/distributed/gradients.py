@@ -18,9 +18,9 @@ from tapegen.distributed.partitions import partitions_of
 from tapegen.distributed.worker_tasks import added, compiled, held, machine, partition_gradient
 from tapegen.errors import BadArgument
 from tapegen.frontend.values.pytree import children_of
-from tapegen.ir.keywords import Keywords, refuse_keywords
 from tapegen.pipeline.options import Wrt, as_wrt
 from tapegen.runtime.tracebacks import hides_frames
+from tapegen.settings import Keywords, refuse_keywords
 
 _WIDTH = 8  # terms of one sum
 

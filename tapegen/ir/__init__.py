@@ -8,6 +8,7 @@
 * `builders` - smart constructors, with local algebraic simplification
 * `traversal` - visitors and rewriters: reads, writes, free variables, substitution
 * `dead_code` - dead code elimination: what no live statement needs is removed
+* `disjoint_sets` - union-find, for alias sets
 * `affine` - affine forms of integer expressions, or of other unknowns
 * `printer` - IR dump for debugging
 * `verifier` - the invariants below as a check
@@ -15,7 +16,6 @@
 * `fingerprint` - structural hash of a program, the content key of stored derivatives
 * `vector_math` - branch-free elementary functions that LLVM vectorizes
 * `protocols` - how lower layers recognize objects of higher layers
-* `keywords` - options of the functions that take derivatives
 
 Invariants of a lowered program:
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 from tapegen.backend.numba.memory_limit import budget_of
 from tapegen.errors import BadArgument
-from tapegen.ir.keywords import Backend
+from tapegen.settings import Backend
 
 Wrt = int | str | Sequence[int | str]
 

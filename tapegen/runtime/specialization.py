@@ -27,7 +27,6 @@ from tapegen.frontend.values.pytree import (
     Struct,
     abstract_of,
 )
-from tapegen.ir.keywords import NAMES_OF_WRT
 from tapegen.ir.passes import disabled_passes
 from tapegen.ir.protocols import is_opaque
 from tapegen.pipeline.artifacts.program import Program
@@ -40,6 +39,7 @@ from tapegen.runtime.foreign_arrays import holds_foreign, with_numpy
 from tapegen.runtime.program_cache import ProgramCache
 from tapegen.runtime.signature_key import ArgumentBinder, describes, signature_key
 from tapegen.runtime.specialization_reason import reason_for_program
+from tapegen.settings import NAMES_OF_WRT
 
 _logger = logging.getLogger("tapegen")
 

@@ -11,9 +11,9 @@ from tapegen import api
 from tapegen.errors import BadArgument
 from tapegen.frontend.source.synthesize import function_from_text
 from tapegen.frontend.values.pytree import flatten
-from tapegen.ir.keywords import AllKeywords, refuse_keywords
 from tapegen.runtime.foreign_arrays import with_numpy
 from tapegen.runtime.tracebacks import hides_frames
+from tapegen.settings import AllKeywords, refuse_keywords
 from tapegen.testing.finite_differences import FLOAT32_TOLERANCE, STEP, WEIGHTS
 from tapegen.testing.projections import checked, is_single, projections
 

@@ -19,6 +19,7 @@ from llvmlite.ir import LoadInstr, Module, StoreInstr
 from numba.core import ir, types
 
 from tapegen.backend.numba.library.matrix_products import product, solve
+from tapegen.ir.disjoint_sets import DisjointSets
 
 _MOST = 64
 """Arrays that get metadata; each access names all others."""
@@ -37,16 +38,11 @@ def alias_groups(func_ir: Any, typemap: Mapping[str, Any]) -> dict[str, str]:
     typemap : mapping of str to numba type
         The types of its variables.
     """
-    leader: dict[str, str] = {}
-
-    def find(name: str) -> str:
-        while (above := leader.get(name, name)) != name:
-            name = above
-        return name
+    sets = DisjointSets[str]()
 
     def join(names: list[str]) -> None:
         for name in names[1:]:
-            leader[find(names[0])] = find(name)
+            sets.join(names[0], name)
 
     def places(names: list[Any]) -> list[str]:
         return [var.name for var in names if not _is_plain(typemap[var.name])]
@@ -74,7 +70,7 @@ def alias_groups(func_ir: Any, typemap: Mapping[str, Any]) -> dict[str, str]:
             else:
                 join(places(stmt.list_vars()))
     join(constants)
-    return {name: find(name) for name in indexed if _is_array(typemap[name])}
+    return {name: sets.find(name) for name in indexed if _is_array(typemap[name])}
 
 
 def _returned(func_ir: Any) -> set[str]:

@@ -25,10 +25,10 @@ from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.materialize import adopt, export, static, struct_of, truth
 from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct
 from tapegen.frontend.values.state import Closure, is_number
-from tapegen.ir.keywords import Keywords
 from tapegen.ir.nodes import Expr, Var
 from tapegen.ir.protocols import Kind, Mark
 from tapegen.ir.types import Array, ListOf, RandomGenerator, Scalar, Type
+from tapegen.settings import Keywords
 
 Axes = Any
 """An axis, None for what all instances share, or the axes of the parts of an argument in its structure.

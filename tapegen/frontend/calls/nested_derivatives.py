@@ -29,11 +29,11 @@ from tapegen.frontend.values.materialize import adopt, describe, export, struct_
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, Slot, StaticValue, Struct, leaves_of, tuple_of
 from tapegen.frontend.values.state import Bound, known_value
 from tapegen.ir import builders, traversal
-from tapegen.ir.keywords import CHOOSE, DIRECTIONS, NAMES_OF_WRT, Keywords, refuse_keywords
 from tapegen.ir.names import bar_name
 from tapegen.ir.nodes import Comment, Expr, Store, Var
 from tapegen.ir.protocols import Kind, Mark, is_opaque, mark_of
 from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
+from tapegen.settings import CHOOSE, DIRECTIONS, NAMES_OF_WRT, Keywords, refuse_keywords
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,6 +14,7 @@ import numpy as np
 from tapegen.analysis.memory_access import sources
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.affine import linear
+from tapegen.ir.disjoint_sets import DisjointSets
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -266,7 +267,8 @@ class AliasSets:
 
     def __init__(self, function: Function) -> None:
         self._function = function
-        self._leader: dict[Var, Var] = {}
+        self._sets = DisjointSets[Var]()
+        self.group = self._sets.find  # the representative of the alias set of a variable
         self._shared: set[Var] = set()
         self._effects: dict[Stmt, Effects] = {}
         self._made: dict[Var, list[Stmt]] = {}
@@ -292,15 +294,9 @@ class AliasSets:
         occurring = (var for stmt in self._function.body for var in traversal.occurring(stmt))
         return Counter([var for var in occurring if type(var.type) is not Scalar])
 
-    def group(self, var: Var) -> Var:
-        """The representative of the alias set of a variable."""
-        while (leader := self._leader.get(var, var)) != var:
-            var = leader
-        return var
-
     def groups(self, names: Set[Var]) -> Iterable[Var]:
         """The representatives of several variables."""
-        return names if self._leader.keys().isdisjoint(names) else map(self.group, names)
+        return names if self._sets.joined.isdisjoint(names) else map(self.group, names)
 
     def own(self, var: Var) -> Stmt | None:
         """The single statement that creates an array, if no other variable shares its memory."""
@@ -338,7 +334,7 @@ class AliasSets:
     def _join(self, a: Var, b: Var) -> None:
         a, b = self.group(a), self.group(b)
         if a != b:
-            self._leader[a] = b
+            self._sets.join(a, b)
             self._shared |= {a, b}
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from tapegen.analysis.memory_access import sources
 from tapegen.ir import builders, intrinsics, traversal
 from tapegen.ir.dead_code import acts, remove_dead
+from tapegen.ir.disjoint_sets import DisjointSets
 from tapegen.ir.nodes import (
     Assign,
     Block,
@@ -185,16 +186,17 @@ def _parts(index: tuple[Index, ...]) -> Iterator[Expr]:
 
 
 class Aliases:
-    """Arrays that may share memory, as union-find over views, moves and merges."""
+    """Arrays that may share memory: the closure of views, moves and merges."""
 
     def __init__(self, block: Block, shared: Groups) -> None:
-        self.parent: dict[Var, Var] = {}
+        self.sets = DisjointSets[Var]()
+        self.root = self.sets.find
         self.assigned: set[Var] = set()  # arrays and lists that are assigned here
         self.through: set[Var] = set()  # variables through which the sweep writes
         for group in shared:
             first, *others = sorted(group, key=lambda var: var.name)
             for other in others:
-                self._union(other, first)
+                self.sets.join(other, first)
         for stmt in traversal.statements(block):
             if type(stmt) is Assign:
                 if len(stmt.targets) > 1 or type(stmt.targets[0].type) is not Scalar:
@@ -205,7 +207,7 @@ class Aliases:
                 self.through.add(stmt.call.args[0])
                 for item in stmt.call.args[1:]:
                     for source in sources(item):
-                        self._union(source, stmt.call.args[0])
+                        self.sets.join(source, stmt.call.args[0])
         self.stores = {self.root(var) for var in self.through}
         self.foreign = {self.root(var) for group in shared for var in group}
 
@@ -218,25 +220,15 @@ class Aliases:
             if isinstance(target.type, (Array, ListOf)):
                 self.assigned.add(target)
                 for source in sources(value):
-                    self._union(target, source)
+                    self.sets.join(target, source)
 
     def groups(self) -> Groups:
         """Arrays and lists that may share memory with values from outside of the sweep."""
         found: dict[Var, set[Var]] = {root: set() for root in self.foreign}
-        for var in (*self.parent, *self.foreign):
+        for var in (*self.sets.joined, *self.foreign):
             if (root := self.root(var)) in found:
                 found[root].add(var)
         return tuple(map(frozenset, found.values()))
-
-    def root(self, var: Var) -> Var:
-        while (above := self.parent.get(var, var)) != var:
-            var = above
-        return var
-
-    def _union(self, a: Var, b: Var) -> None:
-        a, b = self.root(a), self.root(b)
-        if a != b:
-            self.parent[a] = b
 
     def stored(self, var: Var) -> bool:
         return isinstance(var.type, (Array, ListOf)) and self.root(var) in self.stores
