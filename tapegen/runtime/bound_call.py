@@ -445,9 +445,9 @@ class BoundCall:
 
     def _as_python_then_back(self, error: Exception, form: Form) -> None:
         """Run plain Python to raise its exception; if it returns, the caller's objects are restored."""
-        restore_states = self.entry()
+        restore = self.entry()
         self._reraise_from_python(error, form)
-        restore_states()
+        restore()
 
     def _has_value(self, leaves: list[Any]) -> bool:
         """Whether the function itself finds enough memory; generated code answers that faster than plain Python."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tapegen.runtime import bound_call, fast_call
+from tapegen.runtime import fast_call
 from tapegen.runtime.bound_call import BoundCall
 from tapegen.transform.recording import assemble
 from tests.random_programs.defects.switch import edit, likely
@@ -19,9 +19,9 @@ DEFECTS = likely(
     ),
     edit(
         "arguments are not put back after an exception",
-        bound_call,
-        "_restore_arguments",
-        ("leaf[...] = before", "pass"),
+        BoundCall,
+        "restorer",
+        ("array[...] = before", "pass"),
         in_text=False,
     ),
     edit(
