@@ -163,6 +163,22 @@ def strong_mul(cotangent: Expr, partial: Expr) -> Expr:
     return Call(intrinsics.strong_mul, (cotangent, partial), (), broadcast_type(cotangent.type, partial.type))
 
 
+def or_all(flags: Sequence[Expr]) -> Expr:
+    """`a or b or ...`."""
+    result = flags[0]
+    for flag in flags[1:]:
+        result = Call(intrinsics.or_, (result, flag), (), BOOL)
+    return result
+
+
+def as_factor(partial: Expr) -> tuple[Any, Expr]:
+    """Multiply by a partial: a factor `1.0 / y` becomes a division by `y`, others a product."""
+    match partial:
+        case Call(operator.truediv | np.divide as divide, (Const(1.0), divisor)):
+            return divide, divisor
+    return operator.mul, partial
+
+
 def guarded(product: Expr, tests: Sequence[Expr]) -> Expr:
     """`product` where one of the tests is not zero, 0 elsewhere."""
     used = is_used(tests)

@@ -386,14 +386,6 @@ def _mapped(nodes: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, 
     return new if any(map(operator.is_not, new, nodes)) else nodes
 
 
-def as_factor(partial: Expr) -> tuple[Any, Expr]:
-    """Multiply by a partial: a factor `1.0 / y` becomes a division by `y`, others a product."""
-    match partial:
-        case Call(operator.truediv | np.divide as divide, (Const(1.0), divisor)):
-            return divide, divisor
-    return operator.mul, partial
-
-
 def substitute(node: Any, mapping: Mapping[Var, Expr]) -> Any:
     """Replace Vars in an expression.  An indexed array must be replaced by a Var."""
     if type(node) is Var:
@@ -495,18 +487,8 @@ def rename_block(block: Block, mapping: Mapping[Var, Var]) -> Block:
 _NEVER_RAISE: frozenset[Any] = frozenset(
     {
         *(operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, operator.not_),
-        *(
-            operator.add,
-            operator.sub,
-            operator.mul,
-            operator.neg,
-            intrinsics.and_,
-            intrinsics.or_,
-            intrinsics.ifelse,
-            intrinsics.dim,
-            len,
-            bool,
-        ),
+        *(operator.add, operator.sub, operator.mul, operator.neg),
+        *(intrinsics.and_, intrinsics.or_, intrinsics.ifelse, intrinsics.dim, len, bool),
     }
 )
 

@@ -14,7 +14,7 @@ import numpy as np
 from tapegen.backend.printer.helper_functions import Helpers
 from tapegen.backend.printer.namespace import Namespace
 from tapegen.backend.printer.nesting_limits import with_format
-from tapegen.ir import builders, intrinsics, nodes, traversal, vector_math
+from tapegen.ir import builders, intrinsics, nodes, vector_math
 from tapegen.ir.types import Array, Type
 from tapegen.rules.gradient_modifiers import SURGERY
 
@@ -350,7 +350,7 @@ class Expressions:
         cotangent, partial = call.args
         if self.marks:
             return ast.Call(self.names.reference(intrinsics.strong_mul), [self(cotangent), self(partial)], [])
-        func, factor = traversal.as_factor(partial)
+        func, factor = builders.as_factor(partial)
         is_array = bool(_rank(cotangent.type) or _rank(partial.type))
         if func is np.divide and is_array:
             func = operator.truediv  # an array never raises

@@ -22,9 +22,10 @@ from tapegen.frontend.source.desugar_try import is_attempt
 from tapegen.frontend.source.liveness import always_escapes, has_escape
 from tapegen.frontend.values.context import Builder, Context, NeedsStatements, OpenIf, Unreachable
 from tapegen.frontend.values.materialize import expr_of, not_, poison_check
-from tapegen.frontend.values.phi import look_up, or_all
+from tapegen.frontend.values.phi import look_up
 from tapegen.frontend.values.pytree import StaticValue
 from tapegen.frontend.values.state import BREAK, CONTINUE, FLAGS, RESULT, RETURN, TRUE, Key, State
+from tapegen.ir import builders
 from tapegen.ir.nodes import Expr
 
 FALL = "fall"
@@ -149,7 +150,7 @@ def dispatch(cx: Context, rest: Sequence[gast.stmt], region: Region) -> None:
                 _clear(cx.state)
                 run(cx, rest, region)
 
-            test = not_(or_all(exprs))
+            test = not_(builders.or_all(exprs))
             branches(cx, test, others, lambda: None, region.live)
         return
     (flag, _), (test, *_) = flags[0], exprs

@@ -6,7 +6,7 @@ that assumption (`x = 0` that becomes a float, a list that grows), it is lowered
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,8 +20,8 @@ from tapegen.frontend.lowering.statements import assign_target
 from tapegen.frontend.values.context import Builder, Context, OpenIf, OpenLatch, OpenLoop, Unreachable
 from tapegen.frontend.values.dynamic_lists import Widen, needs_widening, widen_cell
 from tapegen.frontend.values.materialize import not_
-from tapegen.frontend.values.phi import ANYTHING, Merge, frames_of, look_up, same_shape
-from tapegen.frontend.values.pytree import Leaf, StaticValue
+from tapegen.frontend.values.phi import ANYTHING, Merge, frames_of, look_up
+from tapegen.frontend.values.pytree import Leaf, StaticValue, Struct
 from tapegen.frontend.values.state import (
     ABSENT,
     BREAK,
@@ -29,13 +29,17 @@ from tapegen.frontend.values.state import (
     RETURN,
     TRUE,
     Cell,
+    Choice,
     Head,
     Key,
     Maybe,
+    Poison,
     Ref,
+    RunList,
     Series,
     State,
 )
+from tapegen.frontend.values.type_sets import kinds_of
 from tapegen.ir.nodes import Break, Call, Const, Effect, Expr, Var
 from tapegen.ir.progress_bars import step_progress
 from tapegen.ir.types import BOOL, INT, STATIC, Array
@@ -228,7 +232,7 @@ class RunTimeLoop:
             template = self._template(merge, key, sides)
             if isinstance(key, int) and getattr(template, "kind", "") == "poison" and self.series is not None:
                 cx.containers.unsettled.setdefault(key, self.stmt)
-            if key in templates and same_shape(cx, templates[key], template, self.before):
+            if key in templates and _same_shape(cx, templates[key], template, self.before):
                 found[key] = templates[key]
                 continue
             found[key] = template
@@ -412,3 +416,41 @@ def guarded(cx: Context, loop: gast.For | gast.While, test: bool | Expr, body: l
     cx.frame.live.out[id(made)] = cx.frame.live.out[id(loop)]
     cx.kept.append(made)  # kept alive, as it is keyed by id
     return made
+
+
+def _same_shape(cx: Context, a: Any, b: Any, before: Container[int]) -> bool:
+    """Whether two templates agree in structure, types and compile-time values (their phis may differ).
+
+    A container from `before` is equal only to itself, also where an outer loop has made it.
+    """
+    if isinstance(a, Leaf) and isinstance(b, Leaf):
+        short = cx.symbols.short
+        return (
+            a.type == b.type
+            and kinds_of(cx, a.expr) == kinds_of(cx, b.expr)
+            and (a.expr not in short or b.expr in short)
+        )
+    if isinstance(a, Maybe) and isinstance(b, Maybe):
+        return _same_shape(cx, a.value, b.value, before)
+    if isinstance(a, StaticValue) and isinstance(b, StaticValue):
+        return a == b
+    if isinstance(a, Poison) and isinstance(b, Poison):
+        return True
+    if isinstance(a, Choice) and isinstance(b, Choice):
+        return a.kinds == b.kinds and all(
+            _same_shape(cx, x, y, before) for x, y in ((a.first, b.first), (a.second, b.second))
+        )
+    if isinstance(a, Ref) and isinstance(b, Ref):
+        if a.cell == b.cell or a.cell in before:
+            return a.cell == b.cell
+        left, right = cx.containers.merged_cells.get(a.cell), cx.containers.merged_cells.get(b.cell)
+        if left is None or right is None:
+            return False
+        if isinstance(left.content, RunList) and isinstance(right.content, RunList):
+            return [column.type for column in left.content.columns] == [column.type for column in right.content.columns]
+        return _same_shape(cx, left.content, right.content, before)
+    if isinstance(a, Struct) and isinstance(b, Struct):
+        return (a.kind, a.keys, a.cls) == (b.kind, b.keys, b.cls) and all(
+            _same_shape(cx, x, y, before) for x, y in zip(a.children, b.children, strict=True)
+        )
+    return a is b

@@ -13,9 +13,9 @@ from tapegen.frontend.lowering.run_time_loops import RunTimeLoop, changes_length
 from tapegen.frontend.lowering.statements import assign_target
 from tapegen.frontend.values.context import Context, Unreachable
 from tapegen.frontend.values.materialize import expr_of, not_
-from tapegen.frontend.values.phi import or_all
 from tapegen.frontend.values.pytree import StaticValue, Struct
 from tapegen.frontend.values.state import BREAK, CONTINUE, RETURN, TRUE, Series
+from tapegen.ir import builders
 
 MOST_ITERATIONS = 2000
 """Limit of unrolled iterations of one loop."""
@@ -111,6 +111,6 @@ class UnrolledLoop:
             self._step()
             self._from(iteration)
 
-        test = not_(or_all([expr_of(cx, flag) for flag in flags]))
+        test = not_(builders.or_all([expr_of(cx, flag) for flag in flags]))
         assert not isinstance(test, bool)
         branches(cx, test, others, lambda: None, self.loop.head | self.loop.after)

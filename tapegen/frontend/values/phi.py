@@ -39,7 +39,7 @@ from tapegen.frontend.values.state import (
     is_number,
 )
 from tapegen.frontend.values.type_join import Clash, converted, is_short, merged_type
-from tapegen.frontend.values.type_sets import kinds_of, narrower_dtype, note_kinds
+from tapegen.frontend.values.type_sets import narrower_dtype, note_kinds
 from tapegen.ir import intrinsics
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Expr, Var
@@ -509,49 +509,3 @@ def _with_names(cx: Context, content: Struct, names: tuple[Any, ...]) -> Struct:
 
 def _of_class(cx: Context, cls: type, name: str, found: Any) -> Any:
     return capture(cx, found, lambda: getattr(cls, name), name, (id(cls), name))
-
-
-def same_shape(cx: Context, a: Any, b: Any, before: Container[int]) -> bool:
-    """Whether two templates agree in structure, types and compile-time values (their phis may differ).
-
-    A container from `before` is equal only to itself, also where an outer loop has made it.
-    """
-    if isinstance(a, Leaf) and isinstance(b, Leaf):
-        short = cx.symbols.short
-        return (
-            a.type == b.type
-            and kinds_of(cx, a.expr) == kinds_of(cx, b.expr)
-            and (a.expr not in short or b.expr in short)
-        )
-    if isinstance(a, Maybe) and isinstance(b, Maybe):
-        return same_shape(cx, a.value, b.value, before)
-    if isinstance(a, StaticValue) and isinstance(b, StaticValue):
-        return a == b
-    if isinstance(a, Poison) and isinstance(b, Poison):
-        return True
-    if isinstance(a, Choice) and isinstance(b, Choice):
-        return a.kinds == b.kinds and all(
-            same_shape(cx, x, y, before) for x, y in ((a.first, b.first), (a.second, b.second))
-        )
-    if isinstance(a, Ref) and isinstance(b, Ref):
-        if a.cell == b.cell or a.cell in before:
-            return a.cell == b.cell
-        left, right = cx.containers.merged_cells.get(a.cell), cx.containers.merged_cells.get(b.cell)
-        if left is None or right is None:
-            return False
-        if isinstance(left.content, RunList) and isinstance(right.content, RunList):
-            return [column.type for column in left.content.columns] == [column.type for column in right.content.columns]
-        return same_shape(cx, left.content, right.content, before)
-    if isinstance(a, Struct) and isinstance(b, Struct):
-        return (a.kind, a.keys, a.cls) == (b.kind, b.keys, b.cls) and all(
-            same_shape(cx, x, y, before) for x, y in zip(a.children, b.children, strict=True)
-        )
-    return a is b
-
-
-def or_all(flags: Sequence[Expr]) -> Expr:
-    """`a or b or ...`."""
-    result = flags[0]
-    for flag in flags[1:]:
-        result = Call(intrinsics.or_, (result, flag), (), BOOL)
-    return result

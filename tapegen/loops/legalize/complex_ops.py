@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.ir import intrinsics, traversal
+from tapegen.ir import builders, intrinsics
 from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, FLOAT, Scalar, is_complex
 from tapegen.loops.legalize.builder import LoopBuilder
@@ -113,7 +113,7 @@ def _where(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> 
 def _strong_mul(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """`c * p`, but 0 where c is 0."""
     c = w.bind(convert(args[0], type_.dtype), "weight")
-    func, factor = traversal.as_factor(args[1])
+    func, factor = builders.as_factor(args[1])
     func = operator.mul if func is operator.mul else np.divide
     zero = convert(Const(0.0), type_.dtype)
     product = Call(func, (c, convert(factor, type_.dtype)), (), type_)

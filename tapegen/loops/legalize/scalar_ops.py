@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.ir import builders, intrinsics, traversal
+from tapegen.ir import builders, intrinsics
 from tapegen.ir.affine import folded, is_int
 from tapegen.ir.nodes import Call, Const, Expr, Load
 from tapegen.ir.types import BOOL, FLOAT, INT, Scalar
@@ -342,7 +342,7 @@ def _clip(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> E
 def _strong_mul(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     """`c * p`, but 0 where c is 0."""
     c = w.bind(convert(args[0], type_.dtype), "weight")
-    func, factor = traversal.as_factor(args[1])
+    func, factor = builders.as_factor(args[1])
     func = operator.mul if func is operator.mul else operator.truediv
     product = Call(func, _in_precision((c, factor), type_.dtype), (), type_)
     zero = convert(Const(0.0), type_.dtype)

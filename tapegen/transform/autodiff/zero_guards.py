@@ -88,7 +88,7 @@ class Guards:
 
 def guarded(factor: Expr, partial: Expr, tests: Sequence[Expr]) -> Expr:
     """A cotangent times a partial derivative, or divided by its inverse, where one of the tests is not zero."""
-    func, divisor = traversal.as_factor(partial)
+    func, divisor = builders.as_factor(partial)
     factor = _without_guards(factor, tests)
     if divisor is partial:
         return builders.guarded(builders.mul(factor, partial), tests)
@@ -103,7 +103,7 @@ def _without_guards(factor: Expr, tests: Sequence[Expr]) -> Expr:
         case Call(intrinsics.guarded, (inner, used)) if used == builders.is_used(tests):
             return _without_guards(inner, tests)
         case Call(intrinsics.strong_mul, (cotangent, partial)) if [cotangent] == list(tests):
-            func, divisor = traversal.as_factor(partial)
+            func, divisor = builders.as_factor(partial)
             return Call(func, (cotangent, divisor), (), factor.type)
         case Call(operator.mul | operator.truediv | operator.neg | np.divide, (first, *rest)):
             args = (_without_guards(first, tests), *(_without_guards(arg, tests) for arg in rest))
