@@ -10,6 +10,7 @@ import pytest
 
 from tapegen import check_grads, differentiable, hvp
 from tapegen.errors import AliasError, NotDifferentiable
+from tests.grown.checks import judge
 from tests.judged import both, refused, right
 
 X = np.array([0.7, 1.3, 0.9])
@@ -290,3 +291,17 @@ def stored_behind_a_loop(w, s):
 @pytest.mark.parametrize("program", [appended_behind_a_loop, stored_behind_a_loop], ids=lambda f: f.__name__)
 def test_a_list_that_had_another_name_in_a_loop_does_not_change(program: Any) -> None:
     refused(program, np.array([0.7, 1.9]), 1.3, error=NotDifferentiable, match="this changes it", wrt=(0, 1))
+
+
+REPETITIONS = ("items * bool(v[0] > 0)", "items * True", "(n > 0) * items", "False * tuple(items)", "grown * (n > 0)")
+
+
+@pytest.mark.parametrize("text", REPETITIONS)
+def test_bools_of_python_repeat_sequences(text: str) -> None:
+    program = (
+        "import numpy as np\n\ndef f(v, n):\n    items = [1.0, v[0], 2.0]\n    grown = [t * t for t in v if t > 0.6]\n"
+        f"    m = {text}\n    return v[1] + v[2] * sum(m) + len(m)\n\n"
+        "def arguments():\n    return (np.array([0.5, 0.7, 1.1]), 1)\n"
+    )
+    verdict = judge(program, ("primal", "reverse", "forward", "loops"))
+    assert verdict.kind == "right", verdict

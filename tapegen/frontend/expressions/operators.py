@@ -234,6 +234,7 @@ def _on_containers(cx: Context, func: Any, left: Any, right: Any) -> Any:
     if func is operator.or_ and a is not None and b is not None and a.kind == b.kind == "dict":
         return cx.new_cell(with_items(a, zip(b.keys, b.children, strict=True)))
     if func is operator.mul:
+        left, right = _as_count(cx, left), _as_count(cx, right)
         for items, count in ((left, right), (right, left)):
             if run_list_of(cx, items) is not None and is_int(count):
                 return cx.call(cx, StaticValue(builtin_functions.repeated), (count, items), {})
@@ -244,6 +245,14 @@ def _on_containers(cx: Context, func: Any, left: Any, right: Any) -> Any:
                 return cx.call(cx, StaticValue(intrinsics.new_list), (right, *a.children), {})
             return _sequence(cx, a.kind, a.children * int(static(cx, right, "the length of this list")))
     return None
+
+
+def _as_count(cx: Context, value: Any) -> Any:
+    """A bool of Python as the number of repetitions that it is; NumPy's bools repeat nothing."""
+    if isinstance(value, StaticValue):
+        return StaticValue(int(value.value)) if isinstance(value.value, bool) else value
+    is_bool = isinstance(value, Leaf) and isinstance(value.type, Scalar) and value.type.dtype == "bool"
+    return emit_call(cx, int, (value,)) if is_bool and value.type.python else value
 
 
 def in_place_operator(cx: Context, func: Any, left: Any, right: Any) -> Any:
