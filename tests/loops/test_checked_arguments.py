@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
+from tests.grown.checks import judge
 from tests.grown.loop_texts import uncompiled
 from tests.grown.program import load, unload
 
@@ -52,3 +53,17 @@ def test_what_numpy_does_not_compute_is_not_computed(call: str) -> None:
             with pytest.raises(expected.type):
                 made.value_and_grad(v.copy(), k)
     unload(loaded)
+
+
+REDUCTIONS = "np.ptp np.max np.min np.mean np.std np.median np.prod np.linalg.norm np.average np.nansum".split()
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_of_numbers_that_have_no_name(name: str) -> None:
+    """The argument is an expression in compiled text, not an array."""
+    text = (
+        f"import numpy as np\n\ndef f(v):\n    return {name}(float(v.sum() * v[0])) + v[1]\n\n"
+        "def arguments():\n    return (np.array([0.3, 0.7, 1.1]),)\n"
+    )
+    verdict = judge(text, ("primal", "reverse", "loops"))
+    assert verdict.kind == "right", verdict

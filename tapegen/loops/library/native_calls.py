@@ -202,7 +202,7 @@ def _same_value(w: LoopBuilder, call: Call) -> Expr:
 @handles(REWRITE, np.ptp)
 def _ptp(w: LoopBuilder, call: Call) -> Expr:
     array, *rest = call.args
-    x = w.materialize(array)
+    x = w.materialize(array) if isinstance(array.type, Array) else w.bind(scalar(w, array))
     high = Call(np.max, (x, *rest), call.kwargs, call.type)
     low = Call(np.min, (x, *rest), call.kwargs, call.type)
     return _call(operator.sub, high, low, type_=call.type)
