@@ -113,6 +113,7 @@ def test_compiled(program: Callable) -> None:
         ("x.resize(3, 2)", "in place"),
         ("np.modf.at(x, [0])", "no derivative rule"),
         ("np.hypot.reduce(x, initial=0.5)", "no derivative rule with these keywords"),
+        ("np.multiply(x, x, order='F')", r"np.multiply has no derivative rule with 'order='"),
     ],
 )
 def test_refused_by_name(expression: str, reason: str) -> None:

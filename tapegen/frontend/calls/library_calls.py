@@ -236,6 +236,8 @@ def _is_array(value: Any) -> bool:
 @functools.cache
 def _is_how(func: Any, name: str, value: Any) -> bool:
     """Whether a keyword affects only how the result is computed."""
+    if name == "order" and isinstance(func, np.ufunc):
+        return bool(known_value(value) == "K")  # the default
     table = HOW.get(func, {})
     if name not in table:
         table = _HOW_ANYWHERE

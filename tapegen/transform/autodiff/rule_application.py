@@ -16,7 +16,7 @@ import numpy as np
 from tapegen.analysis.activity import involves_complex
 from tapegen.analysis.side_effects import effects_of
 from tapegen.analysis.value_ranges import Ranges
-from tapegen.errors import BadArgument, MissingRule, Span, TapegenError
+from tapegen.errors import BadArgument, MissingRule, NotDifferentiable, Span, TapegenError
 from tapegen.frontend.templates.builtin_functions import is_own
 from tapegen.frontend.templates.cache import expand_template
 from tapegen.frontend.values.pytree import Abstract, Leaf, StaticValue, Struct, leaves_of
@@ -69,7 +69,21 @@ def rule_for(call: Call, stmt: Stmt) -> Rule:
             stmt.origin,
         )
     refuse_complex(call, rule, stmt)
+    for name, _ in call.kwargs:
+        if rule.body is not None and not _takes(rule.body, name):
+            raise NotDifferentiable(
+                f"{callable_text(call.func)} has no derivative rule with '{name}='.",
+                "Leave it out, or write what it does.",
+                stmt.origin,
+            )
     return rule
+
+
+@functools.cache
+def _takes(body: Callable[..., Any], name: str) -> bool:
+    """Whether the body of a rule has a parameter."""
+    parameters = inspect.signature(body).parameters
+    return name in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
 
 
 def refuse_complex(call: Call, rule: Rule, stmt: Stmt) -> None:
