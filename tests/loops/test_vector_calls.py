@@ -286,3 +286,38 @@ def test_arguments_that_may_be_outside_are_checked(old: str, new: str, message: 
     text = BOUNDED.replace(old, new)
     assert message in lowered_text(text, R.normal(size=6), 6)
     assert_same(text, *((np.array([0.5, odd]), 2) for odd in (0.1, 0.0, -1e4, 1e4, np.inf, -np.inf, np.nan, 1e-320)))
+
+
+GUARDED = """
+def f(x, y, n):
+    s = np.exp(x[0]) - 1.0
+    t = s != 0.0
+    for i in range(n):
+        w = np.exp(x[i]) - 1.0
+        y[i] = x[i]*w if (w != 0.0) | t else 0.0
+    return y
+"""
+
+
+def test_guards_of_products_do_not_need_exact_values() -> None:
+    assert "= vexp(" in lowered_text(GUARDED, *args(5))
+    for size in (2, 9):
+        assert_same(GUARDED, args(size))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("else 0.0", "else 1.0"),
+        ("(w != 0.0) | t", "(w != 0.0) | (w > 2.0)"),
+        ("    return y", "    if w != 0.0:\n        y[0] = 1.0\n    return y"),
+        ("    return y", "    t = w != 0.0\n    if t:\n        y[0] = 1.0\n    return y"),
+        ("    return y", "    t = w != 0.0\n    y[0] = t*1.0\n    return y"),
+        ("    return y", "    t = w != 0.0\n    y[0] = 2.0 if t else 3.0\n    return y"),
+        ("    return y", "    t = w != 0.0\n    y[int(t)] = 4.0\n    return y"),
+    ],
+)
+def test_what_else_compares_with_zero_needs_them(old: str, new: str) -> None:
+    text = GUARDED.replace(old, new)
+    assert "vexp(" not in lowered_text(text, *args(5))
+    assert_same(text, args(5))

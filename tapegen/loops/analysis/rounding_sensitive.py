@@ -43,6 +43,9 @@ def _deciding(function: Function, memory: AliasSets) -> set[Var]:
             continue
         if isinstance(stmt, Assign) and all(_is_float(target.type) for target in stmt.targets):
             found |= _decides(stmt.value)
+        elif isinstance(stmt, Assign) and (guarded := _compared_with_zero(stmt.value)) is not None:
+            # what reads the outcome decides, unless it guards a product
+            found = found.union(*map(_decides, guarded))
         elif isinstance(stmt, (Assign, If, While)) or (isinstance(stmt, Effect) and stmt.call.func not in _KEEPING):
             found |= _contents(stmt.headers[0])
         else:
@@ -121,34 +124,50 @@ def _decides(part: Any) -> set[Var]:
     if not called:
         return found
     if intrinsics.ifelse not in called:  # the operands of a control-relevant call are control-relevant too
-        calls = [node for node in traversal.subexpressions(part) if type(node) is Call and _is_decision(node)]
-        return found.union(*map(_contents, calls))
+        nodes = traversal.subexpressions(part)
+        return found.union(*(_contents(node) for node in nodes if _is_decision(node)))
     work = [part]
     while work:
         node = work.pop()
-        if type(node) is not Call:
+        if _is_decision(node):
+            found |= _contents(node)
+        elif type(node) is not Call:
             work += traversal.parts(node)
         elif node.func is intrinsics.ifelse and (kept := _beside_zero(node)):
             work += kept
-        elif _is_decision(node):
-            found |= _contents(node)
         else:
             work += node.args
     return found
 
 
 def _beside_zero(choice: Call) -> tuple[Expr, ...]:
-    """The scalar and the other factor of a product that is zero where the scalar is, or of such a quotient."""
+    """The scalars and the other factor of a product that is zero where these are, or of such a quotient."""
     match choice.args:
-        case Call(operator.ne, (number, Const(0.0))), value, Const(0.0):
-            return number, value
+        case test, value, Const(0.0) if (numbers := _compared_with_zero(test)) is not None:
+            return *numbers, value
         case Call(operator.eq, (number, Const(0.0))), Const(1.0), value:
             return number, value
     return ()
 
 
-def _is_decision(call: Call) -> bool:
-    return not _is_float(call.type) or call.func in _STEPS or isinstance(call.func, Routine)
+def _compared_with_zero(test: Expr) -> tuple[Expr, ...] | None:
+    """The scalars one of which is not zero where a condition holds, besides those of other such conditions."""
+    match test:
+        case Call(operator.ne, (number, Const(0.0))) if _is_float(number.type):
+            return (number,)
+        case Call(operator.or_, (first, second)):
+            one, other = _compared_with_zero(first), _compared_with_zero(second)
+            return None if one is None or other is None else one + other
+        case Var(_, Scalar("bool")):
+            return ()
+    return None
+
+
+def _is_decision(node: Any) -> bool:
+    """Whether an operation or a condition in an expression decides what another one computes."""
+    if type(node) is Call:
+        return not _is_float(node.type) or node.func in _STEPS or isinstance(node.func, Routine)
+    return type(node) is Var and isinstance(node.type, Scalar) and node.type.dtype == "bool"
 
 
 def _contents(expr: Any) -> Set[Var]:
