@@ -50,6 +50,7 @@ _COMPARING: frozenset[Any] = frozenset(
         *(operator.and_, operator.or_, operator.xor, operator.invert),
     )
 )
+_MOST_SIZES = 64  # values of a size that are tried
 _SHAPED: frozenset[Any] = frozenset({np.zeros, np.ones, np.empty, np.full})
 
 
@@ -95,6 +96,49 @@ class Shapes:
             if lo == (0, ()) and self.is_not_unit(whole):
                 return hi
         return extent
+
+    def simplified(self, extent: Extent) -> Extent:
+        """An extent without the lengths of slices that the end of an array may truncate, where it equals such a form.
+
+        With those it is a piecewise linear function of the size of a parameter.  Its pieces end where constants of
+        the form balance, so that it is linear beyond their sum, and all sizes up to there are tried:
+        `n + len(x[:1]) + len(x[-1:]) - 2` is `n` for n = 0 and from n = 2, and no size is 1.
+        """
+        if not any(symbol in self.cuts for symbol, _ in extent[1]):
+            return extent
+        sizes: set[Symbol] = set()
+        end = 2 * self._constants(extent, sizes) + 4
+        if len(sizes) != 1 or end > _MOST_SIZES:
+            return extent
+        (size,) = sizes
+        tried = [n for n in range(end + 1) if n != 1 or size not in self.not_unit]
+        found = [max(self._value(extent, n), 0) for n in tried]
+        slope = found[-1] - found[-2]
+        offset = found[-1] - slope * end
+        if any(each != max(slope * n + offset, 0) for n, each in zip(tried, found, strict=True)):
+            return extent
+        return offset, ((size, slope),) if slope else ()
+
+    def _constants(self, extent: Extent, sizes: set[Symbol]) -> int:
+        """The sum of the constants of a form and of the slices in it, and the symbols that it depends on."""
+        total = abs(extent[0])
+        for symbol, coefficient in extent[1]:
+            if symbol in self.cuts:
+                total += abs(coefficient) * sum(self._constants(part, sizes) for part in self.cuts[symbol])
+            else:
+                sizes.add(symbol)
+        return total
+
+    def _value(self, extent: Extent, size: int) -> int:
+        """The value of a form for a value of its only symbol."""
+        total = extent[0]
+        for symbol, coefficient in extent[1]:
+            number = size
+            if symbol in self.cuts:
+                whole, lo, hi = (self._value(part, size) for part in self.cuts[symbol])
+                number = len(range(max(whole, 0))[max(lo, 0) : max(hi, 0)])
+            total += coefficient * number
+        return total
 
     def summed_axes(self, full: Extents, like: Var) -> tuple[int, ...] | None:
         """Axes of a whole along which `like` was broadcast, size-1 axes of `like` included; None when not known."""
@@ -438,6 +482,9 @@ class _Pass:
         return rank
 
     def sliced(self, extent: Extent, item: Slice, unknown: Extent) -> Extent:
+        return self.shapes.simplified(self.slice_of(extent, item, unknown))
+
+    def slice_of(self, extent: Extent, item: Slice, unknown: Extent) -> Extent:
         if item.step is not None and item.step != Const(1):
             if item.lo is None and item.hi is None and item.step == Const(-1):
                 return extent
@@ -446,6 +493,8 @@ class _Pass:
         hi = extent if item.hi is None else self.integer(item.hi)
         if lo is None or hi is None:
             return unknown
+        if item.hi is None and not lo[1] and lo[0] < 0 and extent[1]:
+            lo, hi = (0, ()), (-lo[0], ())  # the last k elements are as many as the first k
         if not hi[1] and hi[0] < 0:
             end: Extent | None = plus(extent, hi)
         elif plus(extent, hi, -1) in ((0, ()), (1, ()), (2, ())):

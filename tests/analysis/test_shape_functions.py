@@ -1,5 +1,7 @@
 """The extents that are said of results are those that NumPy gives them."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from tapegen.analysis.scopes import scopes_of
 from tapegen.analysis.shape_inference import shapes_of
 from tests.judged import both
 from tests.lowering import lower
+from tests.nests_reader import Outcome, python_function, uncompiled
 from tests.oracle import numerical_gradient
 from tests.sources import define
 
@@ -148,3 +151,76 @@ def sorted_again(m):
 @both
 def test_a_matrix_sorted_without_an_axis(backend):
     tg.check_grads(sorted_again, np.random.default_rng(0).normal(size=(2, 3)), backend=backend)
+
+
+HALO = "np.concatenate((x[{first}], x, x[:{b}]))[{c}:{d}]"
+ENDS = [(1, "-1:"), (2, "-2:"), (3, "-3:"), (2, ":2"), (2, "1:3")]
+
+
+def test_parts_of_vectors_with_halos():
+    """All short halos and the parts of them: what is said holds for all sizes, and the size of the vector is found."""
+    found = 0
+    for (a, first), b, c, d in itertools.product(ENDS, range(3), range(4), (-1, -2, None)):
+        call = HALO.format(first=first, b=b, c=c, d="" if d is None else d)
+        said = [check(call, {"x": (n,)}) for n in (0, 2, 3, 6)]
+        if a < 3 and ":3" not in first and a + b == c - (d or 0):
+            assert all(said), call
+            found += 1
+    assert found > 10
+
+
+PADDED = """
+def f(x, y, k):
+    s = y*1.0
+    for t in range(k):
+        wide = np.concatenate((s[{first}], s, s[:{b}]))
+        new = (wide[{c}:] - wide[:-{c}])*wide[{d}:{e}] + x
+        s = new
+    return s
+"""
+
+
+@pytest.mark.parametrize("c", [1, 2, 3, 4])
+def test_loops_over_parts_of_vectors_with_halos(c):
+    """Compiled text does what NumPy does, errors included, whatever the halos and the size."""
+    runs = 0
+    for (_, first), b, d, sample in itertools.product(ENDS, range(3), range(c + 1), (2, 5)):
+        text = PADDED.format(first=first, b=b, c=c, d=d, e=d - c or "")
+        reference = python_function(text)
+
+        def args(n):
+            return np.linspace(0.1, 0.9, n), np.linspace(0.2, 1.0, n), 2
+
+        if Outcome(reference, args(sample)).error is not None:
+            continue
+        func = uncompiled(text, args(sample))
+        for n in (0, 2, 3, 4, 6):
+            ours, theirs = Outcome(func, args(n)), Outcome(reference, args(n))
+            assert ours.error is theirs.error, (text, n)
+            if theirs.error is None:
+                np.testing.assert_allclose(ours.value, theirs.value, rtol=1e-14)
+                runs += 1
+    assert runs > 20
+
+
+def padded(x, k):
+    s = x
+    for _ in range(k):
+        wide = np.concatenate((s[-2:], s, s[:1]))
+        s = s + 0.1 * ((wide[3:] - wide[:-3]) * wide[1:-2] - s)
+    return np.sum(s**2)
+
+
+@pytest.mark.parametrize("backend", ["python", "numba"])
+def test_gradients_of_vectors_with_halos(backend):
+    derived = tg.differentiable(padded, backend=backend)
+    value, gradient = derived.value_and_grad(np.ones(1), 3)  # the parts of a halo of two elements are empty
+    assert (value, *gradient) == (0.0, 0.0)
+    for n in (2, 3, 8):
+        x = np.linspace(0.5, 1.5, n)
+        value, gradient = derived.value_and_grad(x, 3)
+        assert value == pytest.approx(padded(x, 3), rel=1e-14)
+        estimate = numerical_gradient(padded, (x, 3)).value[0,]
+        np.testing.assert_allclose(gradient, estimate, rtol=1e-7, atol=1e-9)
+    text = str(derived.inspect(np.ones(8), 3).joint)
+    assert "sum_to" not in text and ".append(" not in text

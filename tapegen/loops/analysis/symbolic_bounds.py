@@ -14,7 +14,7 @@ import operator
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -395,7 +395,71 @@ class SymbolicBounds:
 
     def equal(self, a: Affine, b: Affine) -> bool:
         """Whether two sizes are known to be equal."""
-        return a == b or (self.nonnegative(a - b) and self.nonnegative(b - a))
+        if a == b or (self.nonnegative(a - b) and self.nonnegative(b - a)):
+            return True
+        gap = a - b
+        return any(map(_is_extreme, gap.atoms)) and self._vanishes(gap)
+
+    def simplified(self, extent: Extent) -> Extent:
+        """An extent without minima and maxima where it equals such a one for all values of the size it depends on.
+
+        `n + min(1, n) + min(2, n) - 3`, of a slice of a vector with a halo, is `n` for n = 0 and from n = 2.
+        """
+        form = extent.form
+        if not any(map(_is_extreme, form.atoms)):
+            return extent
+        size, tried = self._tried(form)
+        if size is None:
+            return extent
+        found = [max(self._value(form, n), 0) for n in tried]
+        slope = found[-1] - found[-2]
+        offset = found[-1] - slope * tried[-1]
+        if any(each != max(slope * n + offset, 0) for n, each in zip(tried, found, strict=True)):
+            return extent
+        simple = Affine.atom(size) * slope + offset
+        return Extent(simple.expr, simple)
+
+    def _vanishes(self, form: Affine) -> bool:
+        """Whether a form of minima and maxima is 0 for all values of the size it depends on."""
+        size, tried = self._tried(form)
+        return size is not None and not any(self._value(form, n) for n in tried)
+
+    def _tried(self, form: Affine) -> tuple[Expr | None, list[int]]:
+        """The only size in a form of minima and maxima, and the values that represent all values of the size.
+
+        The form is a piecewise linear function of the size.  Its pieces end where constants balance, so that it is
+        linear beyond their sum.
+        """
+        sizes: set[Expr] = set()
+        end = 2 * self._constants(form, sizes) + 4
+        if len(sizes) != 1 or end > _MOST_SIZES:
+            return None, []
+        (size,) = sizes
+        least = Affine.atom(size)
+        if not self.nonnegative(least):
+            return None, []
+        never_one = self.is_never_one(least)
+        return size, [n for n in range(end + 1) if n != 1 or not never_one]
+
+    def _constants(self, form: Affine, sizes: set[Expr]) -> int:
+        """The sum of the constants of a form and of the minima and maxima in it, and the sizes that it depends on."""
+        total = abs(form.constant)
+        for atom, coefficient in form.terms:
+            if _is_extreme(atom):
+                total += abs(coefficient) * sum(self._constants(self.form(arg), sizes) for arg in atom.args)
+            else:
+                sizes.add(atom)
+        return total
+
+    def _value(self, form: Affine, size: int) -> int:
+        """The value of a form for a value of its only size."""
+        total = form.constant
+        for atom, coefficient in form.terms:
+            number = size
+            if _is_extreme(atom):
+                number = atom.func([self._value(self.form(arg), size) for arg in atom.args])
+            total += coefficient * number
+        return total
 
     def constant(self, form: Affine) -> int | None:
         """The number that a size is known to be, from a check that it agrees with another one."""
@@ -534,6 +598,7 @@ class SymbolicBounds:
         return False
 
 
+_MOST_SIZES = 64  # values of a size that are tried
 _MAKING: frozenset[Any] = frozenset({np.copy, np.empty, np.zeros})
 _SIZES: frozenset[Any] = frozenset({intrinsics.dim, builtins.len, np.size, builtins.abs})
 _SPELLED: frozenset[Any] = frozenset({builtins.min, builtins.max, operator.floordiv, operator.mod})
@@ -546,6 +611,10 @@ _NEGATED: dict[Any, Any] = {
     operator.ne: operator.eq,
     operator.eq: operator.ne,
 }
+
+
+def _is_extreme(atom: Expr) -> TypeGuard[Call]:
+    return type(atom) is Call and atom.func in (builtins.min, builtins.max) and all(map(is_int, atom.args))
 
 
 def _cases(atom: Expr, coefficient: int) -> tuple[Expr, ...]:

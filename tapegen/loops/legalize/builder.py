@@ -267,7 +267,7 @@ class LoopBuilder(ABC):
 
     def extent(self, size: Expr) -> Extent:
         """The extent of a size expression."""
-        return Extent(size, self.facts.form(size))
+        return self.facts.simplified(Extent(size, self.facts.form(size)))
 
     def sizes(self, var: Var) -> Extents:
         """The extents of an array read from its own shape."""

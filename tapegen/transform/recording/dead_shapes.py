@@ -79,13 +79,18 @@ class DeadArrayShapes:
         total: Expr = Const(constant)
         for symbol, coefficient in terms:
             kind, name, axis = symbol
-            if symbol in self.extents.cuts and terms == ((symbol, 1),) and constant == 0:
-                return cut(*(self._extent(part, owner) for part in self.extents.cuts[symbol]))
-            source = next((v for v in self.scopes.owner if v.name == name), None)
-            if source is None or kind not in ("param", "int") or coefficient < 0:
+            if coefficient < 0:
                 return None
-            if kind == "param":
-                term: Expr = Call(intrinsics.dim, (source, Const(axis)), (), Scalar("int64"))
+            term: Expr | None
+            source = next((v for v in self.scopes.owner if v.name == name), None)
+            if symbol in self.extents.cuts:
+                term = cut(*(self._extent(part, owner) for part in self.extents.cuts[symbol]))
+                if term is None:
+                    return None
+            elif source is None or kind not in ("param", "int"):
+                return None
+            elif kind == "param":
+                term = Call(intrinsics.dim, (source, Const(axis)), (), Scalar("int64"))
             else:
                 seen = self.scopes.owner_seen_from(source, owner)
                 if not owner.within(seen):

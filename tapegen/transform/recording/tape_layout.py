@@ -326,11 +326,10 @@ class _Layout:
     def _size(self, extent: Extent) -> Expr | None:
         """An extent as it is known before any loop starts."""
         constant, terms = extent
-        if constant == 0 and len(terms) == 1 and terms[0][1] == 1 and terms[0][0] in self.shapes.cuts:
-            return dead_shapes.cut(*map(self._size, self.shapes.cuts[terms[0][0]]))
         total: Expr = Const(constant)
-        for (kind, name, axis), coefficient in terms:
-            term = self._symbol(kind, name, axis)
+        for symbol, coefficient in terms:
+            cut = self.shapes.cuts.get(symbol)
+            term = self._symbol(*symbol) if cut is None else dead_shapes.cut(*map(self._size, cut))
             if term is None or coefficient != 1:
                 return None
             total = builders.int_add(term, total) if isinstance(total, Const) else builders.int_add(total, term)
