@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import BadArgument
-from tapegen.frontend.values.pytree import Abstract, Leaf, Slot, StaticValue, Struct, children_of, is_foreign, rebuild
+from tapegen.frontend.values.pytree import (
+    Abstract,
+    Leaf,
+    Slot,
+    StaticValue,
+    Struct,
+    children_of,
+    is_foreign,
+    rebuild,
+    tangent_of_constant,
+)
 from tapegen.ir.types import Array, ListOf, is_floating, python_class
 from tapegen.runtime.foreign_arrays import as_numpy
 
@@ -99,7 +109,7 @@ def result_tangent(template: Any, found: dict[int, Any]) -> Any:
         return found.get(template.index)
     if isinstance(template, Struct):
         return rebuild(template, [result_tangent(child, found) for child in template.children])
-    return type(template.value)(0.0) if isinstance(template.value, float | complex) else None
+    return tangent_of_constant(template.value)
 
 
 def as_result(tangent: Any, type_: Any, earlier: list[Any]) -> Any:

@@ -26,13 +26,22 @@ from tapegen.frontend.mutation.outlined_containers import apply_changes, slots_o
 from tapegen.frontend.values.constant_shapes import extent
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.materialize import adopt, describe, export, struct_of, truth, type_of
-from tapegen.frontend.values.pytree import UNKNOWN, Leaf, Slot, StaticValue, Struct, leaves_of, tuple_of
+from tapegen.frontend.values.pytree import (
+    UNKNOWN,
+    Leaf,
+    Slot,
+    StaticValue,
+    Struct,
+    leaves_of,
+    tangent_of_constant,
+    tuple_of,
+)
 from tapegen.frontend.values.state import Bound, known_value
 from tapegen.ir import builders, traversal
 from tapegen.ir.names import bar_name
 from tapegen.ir.nodes import Comment, Expr, Store, Var
 from tapegen.ir.protocols import Kind, Mark, is_opaque, mark_of
-from tapegen.ir.types import Array, ListOf, Scalar, is_complex, is_floating
+from tapegen.ir.types import Array, ListOf, Scalar, Type, is_complex, is_floating
 from tapegen.settings import CHOOSE, DIRECTIONS, NAMES_OF_WRT, Keywords, refuse_keywords
 
 
@@ -248,7 +257,7 @@ def _jacobian(cx: Context, program: Program, derivative: Derivative, several: bo
         parts = [_gradient(cx, template, program, rows[k]) for template in program.chosen.values()]
         return tuple_of(parts) if several else parts[0]
 
-    made = restored(cx, program.objective, by_argument)
+    made = restored(cx, program.objective, by_argument, lambda constant: None)
     return tuple_of((made, restored(cx, aux, others.get))) if derivative.has_aux else made
 
 
@@ -313,8 +322,8 @@ def _pushed(cx: Context, program: Program, tangents: Mapping[int, Any], *, store
     """Inline a program with tangents of some arguments: its value, and the tangent of its objective."""
     dots: dict[Var, Any] = {}
     given = dict(zip(program.function.params, program.given, strict=True))
-    for place, tangent in tangents.items():
-        for leaf, dot in matched(cx, program.chosen[place], tangent):
+    for place, direction in tangents.items():
+        for leaf, dot in matched(cx, program.chosen[place], direction):
             var = program.wrt[leaf]
             dots[var] = tangent_of(cx, var, dot)
             _check_extents(cx, dots[var], given[var], "a tangent has another shape than its argument")
@@ -323,10 +332,20 @@ def _pushed(cx: Context, program: Program, tangents: Mapping[int, Any], *, store
     values = inline_derivative(cx, text, [*map(Leaf, program.given), *(dots[var] for var in wrt)])
     count = len(program.values)
     positions = [k for k, is_active in enumerate(active) if is_active]
-    found = dict(zip(positions, values[count:], strict=True))
+    pushed = zip(positions, values[count:], strict=True)
+    found = {k: _of_class(tangent, program.values[k].type) for k, tangent in pushed}
     if stores:
         apply_changes(cx, program.changes, values.__getitem__)
-    return restored(cx, program.output, values.__getitem__), restored(cx, program.objective, found.get)
+    tangent = restored(cx, program.objective, found.get, tangent_of_constant)
+    return restored(cx, program.output, values.__getitem__), tangent
+
+
+def _of_class(tangent: Any, type_: Type) -> Any:
+    """A tangent that is known when compiling, as a number of the class of its value."""
+    known = known_value(tangent)
+    if isinstance(known, int | float | complex) and isinstance(type_, Scalar) and not type_.python:
+        return StaticValue(np.dtype(type_.dtype).type(known))
+    return tangent
 
 
 def _check_extents(cx: Context, tangent: Any, given: Expr, otherwise: str) -> None:
@@ -449,6 +468,8 @@ def inline_derivative(cx: Context, text: Any, args: list[Any]) -> list[Any]:
     written = cx.builder.items[start:]
     cx.sweep = next((item for item in reversed(written) if isinstance(item, Comment)), None)
     cx.sweep_ends = (id(cx.builder), len(cx.builder.items))
+    if known_value(result) is None:  # the text has no results
+        return []
     return list(result.children) if isinstance(result, Struct) else [result]
 
 

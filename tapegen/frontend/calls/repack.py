@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,14 +19,28 @@ from tapegen.ir.nodes import Expr, Tuple
 from tapegen.ir.types import Array, Scalar, is_complex, is_floating
 
 
-def restored(cx: Context, template: Any, value_of: Any) -> Any:
-    """The result of the program as a structure."""
+def restored(
+    cx: Context, template: Any, value_of: Callable[[int], Any], constant: Callable[[Any], Any] = lambda value: value
+) -> Any:
+    """The result of the program, or what belongs to it, as a structure.
+
+    Parameters
+    ----------
+    cx : Context
+        The program around it.
+    template : Abstract
+        The structure.
+    value_of : callable
+        Gives what takes the place of a result, by its position; None where there is nothing.
+    constant : callable
+        Gives what takes the place of a value that is known when compiling.
+    """
     if isinstance(template, Slot):
         found = value_of(template.index)
         return StaticValue(None) if found is None else found
     if isinstance(template, Struct):
-        return container(cx, template, [restored(cx, child, value_of) for child in template.children])
-    return template
+        return container(cx, template, [restored(cx, child, value_of, constant) for child in template.children])
+    return StaticValue(constant(template.value)) if isinstance(template, StaticValue) else template
 
 
 def container(cx: Context, template: Struct, children: list[Any]) -> Any:

@@ -514,6 +514,11 @@ def unflatten(template: Any, leaves: Iterable[Any]) -> Any:
     return map_leaves(template, lambda leaf: items[leaf.index] if isinstance(leaf, Slot) else next(rest))
 
 
+def tangent_of_constant(value: Any) -> Any:
+    """The tangent of a result that does not depend on the arguments: zero, or None of what has no tangent."""
+    return type(value)(0.0) if isinstance(value, float | complex | np.inexact) else None
+
+
 def map_leaves(template: Any, make: Callable[[Any], Any]) -> Any:
     """Build the runtime structure of an abstract value; `make` gives the value of each leaf."""
     if isinstance(template, (Leaf, Slot)):
