@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba.core import analysis, compiler
+from numba.core import analysis, codegen, compiler, config
 from numba.core.runtime import _nrt_python
 
 from tapegen import differentiable
@@ -85,3 +85,20 @@ def test_a_long_function_computes_what_a_short_one_does(monkeypatch: pytest.Monk
         assert living() - held <= 1  # the error itself
     finally:
         _nrt_python.memsys_disable_stats()
+
+
+def test_linked_code_is_optimized_at_level_two_or_as_the_user_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    levels: list[int] = []
+    made = codegen.JITCPUCodegen._module_pass_manager
+
+    def noted(self: Any, **kwargs: Any) -> Any:
+        levels.append(int(kwargs.get("opt", 3)))
+        return made(self, **kwargs)
+
+    monkeypatch.setattr(codegen.JITCPUCodegen, "_module_pass_manager", noted)
+    programs: tuple[Callable[[Any], Any], ...] = (lambda x: x * x, lambda x: 0.5 * x * x * x)
+    for program, asked, used in zip(programs, (3, 1), (2, 1), strict=True):
+        monkeypatch.setattr(config, "OPT", config._OptLevel(asked))
+        levels.clear()
+        assert differentiable(program, backend="numba", cache=False).grad(2.0) in (4.0, 6.0)
+        assert levels[-2:] == [0, used]

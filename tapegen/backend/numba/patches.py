@@ -158,8 +158,10 @@ PATCHES = (
     ),
     Patch(
         "two_tier_optimization",
-        "long functions are optimized once instead of twice",
+        "long functions are optimized once instead of twice, and all at level 2",
         (
+            Uses("numba.core.codegen:JITCodeLibrary._optimize_final_module", ("self",)),
+            Uses("numba.core.codegen:JITCPUCodegen._module_pass_manager", ("self", "kwargs")),
             Uses("numba.core.codegen:JITCodeLibrary._optimize_functions", ("self", "ll_module")),
             Uses("llvmlite.binding.newpassmanagers:FunctionPassManager.add_sroa_pass"),
             Uses("llvmlite.binding.newpassmanagers:FunctionPassManager.add_refprune_pass"),
