@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.backend.numba import memory_limit
+from tapegen.backend.numba.early_exits.interrupts import is_of_signal_handler
 from tapegen.frontend.values.pytree import Leaf, Slot, Struct, map_leaves, tuple_of
 from tapegen.ir.nodes import Return
 from tapegen.ir.types import Array, ListOf, Scalar, Type, python_class
@@ -46,6 +47,7 @@ class FastCall:
         "_derivative",
         "_integers",
         "_outgrown",
+        "_records",
         "_seeds",
         "_shaped",
         "_tangents",
@@ -63,6 +65,7 @@ class FastCall:
         self._arrays: list[tuple[int, Array]] = []  # tangents that may share memory with an argument
         self._bytes: Callable[..., int] | None = None  # what it records
         self._budget = program.options.budget
+        self._records = False
         self._outgrown: Mapping[Form, Any] = {}  # not empty where another program runs in its place
         self._value: Callable[[Sequence[Any]], Any] | None = None
         self._derivative: Callable[[Sequence[Any]], Any] | None = None
@@ -91,6 +94,7 @@ class FastCall:
         made = cls(program, built, [*results, *(var.type for var in program.wrt_vars())])
         made._seeds, made._count = tuple(seeds), len(results)
         made._outgrown = program.outgrown
+        made._records = bool(program.function("joint").tapes)
         made._bytes = program.recorded_bytes("joint") if program.outline("joint").recorded_bytes != "0" else None
         made._value, made._derivative = value_of(program), gradient_of(program, len(results))
         return made
@@ -139,13 +143,15 @@ class FastCall:
                 return None
         if watching():
             return None
-        if self._budget is not memory_limit.current:
+        if self._records:
             memory_limit.limit_tapes(self._budget)
         if self._outgrown or (self._bytes is not None and self._bytes(*leaves) > memory_limit.tape_limit()):
             return None
         try:
             found = self._built(*leaves, *self._seeds, *tangents)
-        except Exception:  # it had no side effects, so the whole call may be repeated, and report the error
+        except Exception as error:  # it had no side effects, so the whole call may be repeated, and report the error
+            if is_of_signal_handler(error):
+                raise
             return None
         values = found if type(found) is tuple else (found,)
         made: list[Any] = []

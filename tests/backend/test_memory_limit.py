@@ -157,10 +157,10 @@ def test_room_in_libraries(tmp_path: Path) -> None:
     text = Path(entry_points.__file__).with_name("room.c")
     subprocess.run(["cc", "-std=c11", "-Wall", "-Werror", "-fPIC", "-shared", "-o", made, text], check=True)
     library = ctypes.CDLL(str(made))
-    library.tapegen_room.argtypes = [ctypes.c_int64, ctypes.c_int32]
+    library.tapegen_room.argtypes = [ctypes.c_int64, ctypes.c_int32, ctypes.c_int64]
 
     def fits(size: int, *, is_tape: bool) -> bool:
-        return bool(library.tapegen_room(size, is_tape))
+        return bool(library.tapegen_room(size, is_tape, 0))
 
     available = memory_limit.available()
     assert fits(available // 4, is_tape=False)

@@ -11,6 +11,7 @@
 * `list_operations` - outlined list operations
 * `element_access` - elements and shapes of arrays in few instructions
 * `allocation` - array allocation
+* `early_exits` - Ctrl-C in loops, and tapes without memory
 * `alias_scopes` - `alias.scope` and `noalias` metadata
 * `two_tier_optimization` - reduced optimization of long functions
 * `workspaces` - memory that is kept for the next large arrays

@@ -45,10 +45,10 @@ def _made(context: Any, builder: IRBuilder, sig: Signature, args: Any) -> Any:
     return _new(context, builder, sig.return_type, sizes)
 
 
-def _new(context: Any, builder: IRBuilder, kind: Any, shapes: Any, *, is_tape: bool = False) -> Any:
+def _new(context: Any, builder: IRBuilder, kind: Any, shapes: Any, *, is_asked: bool = True) -> Any:
     """A new array in C order."""
     item = get_itemsize(context, kind)
-    memory = builder.call(_allocator(context, builder.module, len(shapes), item, is_tape=is_tape), shapes)
+    memory = builder.call(_allocator(context, builder.module, len(shapes), item, is_asked=is_asked), shapes)
     code = builder.ptrtoint(memory, cgutils.intp_t)
     with cgutils.if_unlikely(builder, builder.icmp_unsigned("<=", code, code.type(_LAST_CODE))):
         for number, (error, message) in _REFUSALS.items():
@@ -77,9 +77,12 @@ _REFUSALS: dict[int, tuple[type[Exception], str]] = {
 }
 
 
-def _allocator(context: Any, module: Any, rank: int, item: int, *, is_tape: bool) -> Function:
-    """The function of a module that allocates memory for the axes of an array; written at its first call."""
-    name = f"new {'tape' if is_tape else 'array'} of {rank} axes, {item} bytes"
+def _allocator(context: Any, module: Any, rank: int, item: int, *, is_asked: bool) -> Function:
+    """The function of a module that allocates memory for the axes of an array; written at its first call.
+
+    Whether there is memory for a tape is asked before (`early_exits`).
+    """
+    name = f"new {'array' if is_asked else 'tape'} of {rank} axes, {item} bytes"
     if (known := module.globals.get(name)) is not None:
         return known
     number = cgutils.intp_t
@@ -100,8 +103,9 @@ def _allocator(context: Any, module: Any, rank: int, item: int, *, is_tape: bool
         size = builder.extract_value(product, 0)
         too_big = builder.or_(too_big, builder.extract_value(product, 1))
     refuse(too_big, _TOO_BIG)
-    with builder.if_then(builder.icmp_unsigned(">=", size, number(0 if is_tape else memory_limit.LARGE))):
-        refuse(builder.not_(memory_limit.has_room(builder, size, is_tape=is_tape)), _NO_ROOM)
+    if is_asked:
+        with builder.if_then(builder.icmp_unsigned(">=", size, number(memory_limit.LARGE))):
+            refuse(builder.not_(memory_limit.has_room(builder, size, is_tape=False)), _NO_ROOM)
     align = IntType(32)(context.get_preferred_array_alignment(None))
     new = new_memory if is_enabled("workspaces") else context.nrt.meminfo_alloc_aligned_unchecked
     builder.ret(new(builder, size, align))
@@ -123,7 +127,7 @@ def _longer(context: Any, builder: IRBuilder, sig: Signature, args: Any) -> Valu
     (type_,) = sig.args
     full = make_array(type_)(context, builder, args[0])
     first, *rest = cgutils.unpack_tuple(builder, full.shape)
-    longer = _new(context, builder, type_, [builder.mul(first, first.type(2)), *rest], is_tape=True)
+    longer = _new(context, builder, type_, [builder.mul(first, first.type(2)), *rest], is_asked=False)
     cgutils.raw_memcpy(builder, longer.data, full.data, full.nitems, longer.itemsize)
     return longer._getvalue()
 
@@ -133,19 +137,8 @@ def _begun(context: Any, builder: IRBuilder, sig: Signature, args: Any) -> Value
     return context.get_dummy_value()
 
 
-def _polled(context: Any, builder: IRBuilder, sig: Signature, args: Any) -> Value:
-    with cgutils.if_unlikely(builder, memory_limit.is_interrupted(builder)):
-        context.call_conv.return_user_exc(builder, KeyboardInterrupt, ())
-    return context.get_dummy_value()
-
-
 @intrinsic
-def _poll(typing: Any) -> Any:
-    return types.none(), _polled
-
-
-@intrinsic
-def _longer_tape(typing: Any, tape: Any) -> Any:
+def longer_tape(typing: Any, tape: Any) -> Any:
     return (tape(tape), _longer) if isinstance(tape, types.Array) and tape.layout == "C" else None
 
 
@@ -206,17 +199,6 @@ def _calls_growth(func_ir: Any, var: Any) -> bool:
     return isinstance(definition, ir.Global) and _GROWS.fullmatch(definition.name) is not None
 
 
-_CHECKPOINTS = re.compile(r"\w*_checkpoints(_\d+)?(\.\d+)?")
-"""The lists of checkpoints of a source, see `transform.recording.checkpoints`."""
-
-
-def _appends_checkpoint(func_ir: Any, var: Any) -> bool:
-    """Whether a variable holds the method that appends to one of them."""
-    definition = guard(get_definition, func_ir, var)
-    is_append = isinstance(definition, ir.Expr) and definition.op == "getattr" and definition.attr == "append"
-    return is_append and _CHECKPOINTS.fullmatch(definition.value.name) is not None
-
-
 @register_pass(mutates_CFG=False, analysis_only=False)
 class NewArrays(FunctionPass):
     """Replaces calls of `np.empty`, `np.zeros` and a few others by calls of functions of our own."""
@@ -236,34 +218,23 @@ class NewArrays(FunctionPass):
                     continue
                 written = _WRITTEN.get((_name_in_numpy(state.func_ir, call.func), len(call.args)))
                 if _calls_growth(state.func_ir, call.func):
-                    written, has_tapes = _longer_tape, True
+                    written, has_tapes = longer_tape, True
                 found |= self._replaced(block, call, written)
-                if _appends_checkpoint(state.func_ir, call.func):
-                    self._look_before(block, call)
-                    found = True
         if has_tapes:
             self._begin(state.func_ir)
         if found or has_tapes:
             state.func_ir._definitions = build_definitions(state.func_ir.blocks)
         return found or has_tapes
 
-    def _look_before(self, block: Any, call: Any) -> None:
-        """Look for an interrupt before a call."""
-        place = next(k for k, stmt in enumerate(block.body) if isinstance(stmt, ir.Assign) and stmt.value is call)
-        self._insert(block, place, "poll", _poll)
-
-    def _insert(self, block: Any, place: int, name: str, written: Any) -> None:
-        """Insert a call without arguments."""
-        scope, loc = block.scope, block.loc
-        function, done = (scope.redefine(f"${name}", loc) for _ in range(2))
-        block.body[place:place] = [
-            ir.Assign(ir.Global(name, written, loc), function, loc),
-            ir.Assign(ir.Expr.call(function, (), (), loc), done, loc),
-        ]
-
     def _begin(self, func_ir: Any) -> None:
         """Report at the start of a function that its tapes are new."""
-        self._insert(func_ir.blocks[min(func_ir.blocks)], 0, "begin_tapes", _begin_tapes)
+        block = func_ir.blocks[min(func_ir.blocks)]
+        scope, loc = block.scope, block.loc
+        function, done = (scope.redefine("$begin_tapes", loc) for _ in range(2))
+        block.body[:0] = [
+            ir.Assign(ir.Global("begin_tapes", _begin_tapes, loc), function, loc),
+            ir.Assign(ir.Expr.call(function, (), (), loc), done, loc),
+        ]
 
     def _replaced(self, block: Any, call: Any, written: Any) -> bool:
         if written is None:

@@ -43,6 +43,7 @@ from tapegen.backend.cache.machine_code import MachineCodeCache
 from tapegen.backend.compile_progress import compiling
 from tapegen.backend.numba import code_memory, memory_limit, workspaces
 from tapegen.backend.numba.call_resolution import calls_resolved_once
+from tapegen.backend.numba.early_exits import interrupts
 from tapegen.backend.numba.library import fft, lapack, messages, special_functions
 from tapegen.backend.numba.library.callees import callees_are_parts
 from tapegen.backend.numba.liveness import fast_liveness
@@ -191,6 +192,7 @@ def build_numba(
     _load_implementations()
     code_memory.free_pass_managers()
     memory_limit.provide()
+    interrupts.provide()
     special_functions.provide()
     lapack.provide()
     fft.provide()
@@ -400,6 +402,8 @@ def _prepare(dispatcher: Any, compilers: tuple[type[CompilerBase], ...], source:
             except (NumbaError, TapegenError, CacheWarning):  # a filter may turn warnings into errors
                 raise
             except Exception as error:  # the caller must not mistake it for an error of the running code
+                if interrupts.is_of_signal_handler(error):
+                    raise
                 if _is_ours(error):
                     raise _while_compiling(error) from error
                 name = dispatcher.py_func.__name__

@@ -31,17 +31,13 @@ def _new_list(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value])
 
 def _list_append(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value]) -> Value:
     items = ListInstance(context, builder, sig.args[0], args[0])
-    if isinstance(sig.args[1], types.Array):
-        twice = _twice(context, builder, sig.args[1], args[1])  # as if it were a longer tape
-        with cgutils.if_unlikely(builder, builder.not_(memory_limit.has_room(builder, twice, is_tape=True))):
-            context.call_conv.return_user_exc(builder, MemoryError, (memory_limit.LIST_FULL,))
     size = items.size
     items.resize(builder.add(size, Constant(size.type, 1)))
     items.inititem(size, args[1], incref=False)
     return context.get_dummy_value()
 
 
-def _twice(context: Any, builder: IRBuilder, type_: Any, item: Value) -> Value:
+def twice_the_bytes(context: Any, builder: IRBuilder, type_: Any, item: Value) -> Value:
     """Twice the bytes of an array in a list."""
     array = context.make_array(type_)(context, builder, item)
     size = builder.mul(array.itemsize, array.nitems)
@@ -56,7 +52,7 @@ def _list_pop(context: Any, builder: IRBuilder, sig: Any, args: Sequence[Value])
     items.zfill(last, size)  # from now on the result owns the reference
     items.resize(last)
     if isinstance(sig.return_type, types.Array):  # it counts no longer
-        twice = _twice(context, builder, sig.return_type, item)
+        twice = twice_the_bytes(context, builder, sig.return_type, item)
         memory_limit.has_room(builder, builder.neg(twice), is_tape=True)
     return item
 

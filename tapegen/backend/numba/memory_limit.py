@@ -13,6 +13,7 @@ import ctypes
 import functools
 import re
 import sys
+import threading
 from collections.abc import Collection
 from time import monotonic
 from typing import Any
@@ -41,24 +42,47 @@ ROOM, BEGIN, DIVIDE = "tapegen_room", "tapegen_begin", "tapegen_divide"
 """Functions that compiled code calls: whether there is memory, that new tapes begin, and that they are those of chunks
 (1) or no longer (-1)."""
 
+CALL, JOIN = "tapegen_call", "tapegen_join"
+"""Functions that compiled code calls: the account of the call that this thread runs; to run a chunk of such a call."""
+
 _LASTS = 0.5  # seconds for which a measurement is valid
 _UNKNOWN = 2**62
 
-_cells = (ctypes.c_int64 * 5)(_UNKNOWN, 0, _UNKNOWN, 0, 0)
-"""The number of bytes that an array may take, the bytes of the tapes of a call so far, and the limit of these; when
-compiled code last looked for an interrupt; how many calls run chunks with tapes of their own."""
+_largest_array = ctypes.c_int64(_UNKNOWN)
+"""The number of bytes that an array may take."""
 
-POLL = "tapegen_interrupted"
-"""The function that compiled code calls at checkpoints: whether Ctrl-C was pressed."""
+_HELD, _LIMIT, _DIVIDED, _REFUSED, _ITEMS = range(5)
+"""The fields of the account of a call: the bytes of its tapes so far, and their limit; how many loops run chunks with
+tapes of their own; the bytes for which there was no room, and the items of the tape that was to have them."""
 
-_CYCLES = 2**28
-"""Cycles of the processor between two looks, about a tenth of a second."""
+_Account = ctypes.c_int64 * 5
+_OPEN = (0, _UNKNOWN, 0, 0, 0)
+
+_unknown_call = _Account(*_OPEN)
+"""The account of threads that tapegen has not seen."""
+
+_python = ctypes.pythonapi
+_python.PyThread_tss_alloc.restype = ctypes.c_void_p
+for _function in (_python.PyThread_tss_create, _python.PyThread_tss_set):
+    _function.argtypes = [ctypes.c_void_p, ctypes.c_void_p][: 1 + (_function is _python.PyThread_tss_set)]
+_key: int = _python.PyThread_tss_alloc()
+_python.PyThread_tss_create(_key)
+
+
+class _Call(threading.local):
+    """The account of the call that a thread runs, its budget, and when its limit was set."""
+
+    def __init__(self) -> None:
+        self.account = _Account(*_OPEN)
+        self.budget: int | float | None = None
+        self.set_at = -1.0
+        _python.PyThread_tss_set(_key, ctypes.addressof(self.account))
+
+
+_call = _Call()
 
 stale = 0.0
 """When to measure again."""
-
-current: int | float | None = None
-"""The budget of the last call."""
 
 UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 """The units of budgets."""
@@ -127,13 +151,12 @@ def measure(now: float) -> None:
     """Measure the free memory again."""
     global stale
     stale = now + _LASTS
-    _cells[0] = (available() + workspaces.idle()) // 2
-    limit_tapes(current)
+    _largest_array.value = (available() + workspaces.idle()) // 2
 
 
 def begin(budget: int | float | None = None) -> None:
     """A call begins that is not one of many similar calls; see `limit_tapes`."""
-    _cells[1] = 0
+    _call.account[_HELD] = 0
     now = monotonic()
     if now >= stale:
         measure(now)
@@ -141,18 +164,21 @@ def begin(budget: int | float | None = None) -> None:
 
 
 def limit_tapes(budget: int | float | None) -> None:
-    """Set how much the tapes of a call may take: bytes, a fraction of the free memory, or half of it."""
-    global current
-    current = budget
+    """Set how much the tapes of this thread's call may take: bytes, a fraction of the free memory, or half of it."""
+    call = _call
+    if call.budget is budget and call.set_at == stale:
+        return
+    call.budget, call.set_at = budget, stale
+    half = _largest_array.value
     if budget is None:
-        _cells[2] = _cells[0]
+        call.account[_LIMIT] = half
     else:
-        _cells[2] = min(budget if isinstance(budget, int) else int(2 * _cells[0] * budget), sys.maxsize)
+        call.account[_LIMIT] = min(budget if isinstance(budget, int) else int(2 * half * budget), sys.maxsize)
 
 
 def tape_limit() -> int:
-    """The bytes that the tapes of the present call may take."""
-    return _cells[2]
+    """The bytes that the tapes of this thread's call may take."""
+    return _call.account[_LIMIT]
 
 
 def limit_of(budget: int | float | None) -> int:
@@ -161,7 +187,13 @@ def limit_of(budget: int | float | None) -> int:
     if now >= stale:
         measure(now)
     limit_tapes(budget)
-    return _cells[2]
+    return tape_limit()
+
+
+def refused() -> tuple[int, int, int]:
+    """What this thread's call got no memory for: the bytes, the items on that tape, and the bytes of all its tapes."""
+    account = _call.account
+    return account[_REFUSED], account[_ITEMS], account[_HELD]
 
 
 # ---- in compiled code ------------------------------------------------------------------------------------------------
@@ -173,80 +205,80 @@ def provide() -> None:
     measure(monotonic())
     module = ir.Module("tapegen_memory")
     module.triple = llvm.get_process_triple()
-    number, flag = ir.IntType(64), ir.IntType(32)
-    cells = ir.Constant(number, ctypes.addressof(_cells)).inttoptr(ir.PointerType(number))
+    address = ir.PointerType(_NUMBER)
+
+    finds = ir.Function(module, ir.FunctionType(address, []), f"{CALL}_here")
+    builder = ir.IRBuilder(finds.append_basic_block())
+    key = _NUMBER(_key).inttoptr(cgutils.voidptr_t)
+    known = builder.bitcast(call_python(builder, "PyThread_tss_get", cgutils.voidptr_t, key), address)
+    other = _NUMBER(ctypes.addressof(_unknown_call)).inttoptr(address)
+    is_known = builder.icmp_unsigned("!=", builder.ptrtoint(known, _NUMBER), _NUMBER(0))
+    builder.ret(builder.select(is_known, known, other))
+
+    joins = ir.Function(module, ir.FunctionType(ir.VoidType(), [address]), f"{JOIN}_here")
+    builder = ir.IRBuilder(joins.append_basic_block())
+    given = builder.bitcast(joins.args[0], cgutils.voidptr_t)
+    call_python(builder, "PyThread_tss_set", _FLAG, key, given)
+    builder.ret_void()
 
     begins = ir.Function(module, ir.FunctionType(ir.VoidType(), []), f"{BEGIN}_here")
     builder = ir.IRBuilder(begins.append_basic_block())
-    one = ir.Constant(flag, 1)
-    divided = builder.gep(cells, [ir.Constant(flag, 4)], source_etype=number)
-    is_whole = builder.icmp_signed("==", builder.load(divided, typ=number), ir.Constant(number, 0))
+    account = builder.call(finds, [])
+    is_whole = builder.icmp_signed("==", builder.load(_field(builder, account, _DIVIDED), typ=_NUMBER), _NUMBER(0))
     with builder.if_then(is_whole):
-        builder.store(ir.Constant(number, 0), builder.gep(cells, [one], source_etype=number))
+        builder.store(_NUMBER(0), _field(builder, account, _HELD))
     builder.ret_void()
 
-    divides = ir.Function(module, ir.FunctionType(ir.VoidType(), [number]), f"{DIVIDE}_here")
+    divides = ir.Function(module, ir.FunctionType(ir.VoidType(), [_NUMBER]), f"{DIVIDE}_here")
     builder = ir.IRBuilder(divides.append_basic_block())
-    divided = builder.gep(cells, [ir.Constant(flag, 4)], source_etype=number)
+    divided = _field(builder, builder.call(finds, []), _DIVIDED)
     builder.atomic_rmw("add", divided, divides.args[0], "seq_cst")
     builder.ret_void()
 
-    room = ir.Function(module, ir.FunctionType(flag, [number, flag]), f"{ROOM}_here")
-    size, is_tape = room.args
-    builder = ir.IRBuilder(room.append_basic_block())
-    place = builder.gep(cells, [one], source_etype=number)
-    held = builder.load(place, typ=number)
-    factor = builder.zext(is_tape, number)
-    of_tapes = builder.load(builder.gep(cells, [ir.Constant(flag, 2)], source_etype=number), typ=number)
-    limit = builder.select(builder.trunc(is_tape, ir.IntType(1)), of_tapes, builder.load(cells, typ=number))
-    held = builder.mul(held, factor)  # the contents of tapes do not count for other arrays: they may be freed again
-    half = builder.ashr(size, ir.Constant(number, 1))  # the tape that is doubled is freed
-    kept = builder.mul(half, factor)
-    fits = builder.icmp_signed("<=", builder.add(held, size), limit)
-    builder.atomic_rmw("add", place, builder.select(fits, kept, ir.Constant(number, 0)), "monotonic")
-    builder.ret(builder.zext(fits, flag))
-
-    _define_poll(module, cells)
+    _define_room(module, finds)
     parsed = llvm.parse_assembly(str(module))
     engine = llvm.create_mcjit_compiler(parsed, llvm.Target.from_default_triple().create_target_machine())
     engine.finalize_object()
-    for name in (BEGIN, ROOM, DIVIDE, POLL):
+    for name in (CALL, JOIN, BEGIN, ROOM, DIVIDE):
         llvm.add_symbol(name, engine.get_function_address(f"{name}_here"))
     _engines.append(engine)
 
 
-def _python(builder: ir.IRBuilder, name: str, result: ir.Type, *args: ir.Value) -> ir.Value:
-    """Call a function of CPython."""
-    address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+def _define_room(module: ir.Module, finds: ir.Function) -> None:
+    """Define the function that says whether there is memory for an array or a tape, and counts the tape."""
+    room = ir.Function(module, ir.FunctionType(_FLAG, [_NUMBER, _FLAG, _NUMBER]), f"{ROOM}_here")
+    size, is_tape, items = room.args
+    builder = ir.IRBuilder(room.append_basic_block())
+    account = builder.call(finds, [])
+    factor = builder.zext(is_tape, _NUMBER)
+    largest = _NUMBER(ctypes.addressof(_largest_array)).inttoptr(ir.PointerType(_NUMBER))
+    of_tapes = builder.load(_field(builder, account, _LIMIT), typ=_NUMBER)
+    limit = builder.select(builder.trunc(is_tape, ir.IntType(1)), of_tapes, builder.load(largest, typ=_NUMBER))
+    place = _field(builder, account, _HELD)
+    held = builder.mul(builder.load(place, typ=_NUMBER), factor)  # tapes do not count for other arrays: they may die
+    fits = builder.icmp_signed("<=", builder.add(held, size), limit)
+    with builder.if_else(fits) as (yes, no):
+        with yes:
+            half = builder.ashr(size, _NUMBER(1))  # the tape that is doubled is freed
+            builder.atomic_rmw("add", place, builder.mul(half, factor), "monotonic")
+        with no:
+            builder.store(size, _field(builder, account, _REFUSED))
+            builder.store(items, _field(builder, account, _ITEMS))
+    builder.ret(builder.zext(fits, _FLAG))
+
+
+_NUMBER, _FLAG = ir.IntType(64), ir.IntType(32)
+
+
+def _field(builder: ir.IRBuilder, account: ir.Value, k: int) -> ir.Value:
+    return builder.gep(account, [_FLAG(k)], source_etype=_NUMBER)
+
+
+def call_python(builder: ir.IRBuilder, name: str, result: ir.Type, *args: ir.Value) -> ir.Value:
+    """Call a function of CPython, in a function of this process."""
+    address = ctypes.cast(getattr(_python, name), ctypes.c_void_p).value
     kind = ir.FunctionType(result, [arg.type for arg in args])
-    return builder.call(builder.inttoptr(ir.Constant(ir.IntType(64), address), kind.as_pointer()), args)
-
-
-def _define_poll(module: ir.Module, cells: ir.Value) -> None:
-    """Define the function that looks for an interrupt, at most once in some time."""
-    number, flag = ir.IntType(64), ir.IntType(32)
-    polls = ir.Function(module, ir.FunctionType(flag, []), f"{POLL}_here")
-    builder = ir.IRBuilder(polls.append_basic_block())
-    clock = ir.Function(module, ir.FunctionType(number, []), "llvm.readcyclecounter")
-    now = builder.call(clock, [])
-    place = builder.gep(cells, [ir.Constant(flag, 3)], source_etype=number)
-    passed = builder.sub(now, builder.load(place, typ=number))
-    with builder.if_then(builder.icmp_unsigned(">", passed, ir.Constant(number, _CYCLES)), likely=False):
-        builder.store(now, place)
-        state = _python(builder, "PyGILState_Ensure", flag)
-        raised = _python(builder, "PyErr_CheckSignals", flag)  # runs the handlers
-        is_raised = builder.icmp_signed("!=", raised, ir.Constant(flag, 0))
-        with builder.if_then(is_raised):
-            _python(builder, "PyErr_Clear", ir.VoidType())  # compiled code raises it
-        _python(builder, "PyGILState_Release", ir.VoidType(), state)
-        builder.ret(builder.zext(is_raised, flag))
-    builder.ret(ir.Constant(flag, 0))
-
-
-def is_interrupted(builder: ir.IRBuilder) -> ir.Value:
-    """Emit the question whether Ctrl-C was pressed."""
-    known = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.IntType(32), []), POLL)
-    return builder.icmp_unsigned("!=", builder.call(known, []), ir.IntType(32)(0))
+    return builder.call(builder.inttoptr(_NUMBER(address), kind.as_pointer()), args)
 
 
 def begin_tapes(builder: ir.IRBuilder) -> None:
@@ -257,16 +289,28 @@ def begin_tapes(builder: ir.IRBuilder) -> None:
 
 def divide_tapes(builder: ir.IRBuilder, change: int) -> None:
     """Emit the call that reports that the tapes that begin are those of chunks (1), or no longer (-1)."""
-    number = ir.IntType(64)
-    known = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [number]), DIVIDE)
-    builder.call(known, [number(change)])
+    known = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [_NUMBER]), DIVIDE)
+    builder.call(known, [_NUMBER(change)])
 
 
-def has_room(builder: ir.IRBuilder, size: ir.Value, *, is_tape: bool) -> ir.Value:
-    """Emit the check whether there is memory for an array; a tape is one that was doubled."""
-    flag = ir.IntType(32)
-    known = cgutils.get_or_insert_function(builder.module, ir.FunctionType(flag, [size.type, flag]), ROOM)
-    return builder.icmp_unsigned("!=", builder.call(known, [size, flag(int(is_tape))]), flag(0))
+def account_of_call(builder: ir.IRBuilder) -> ir.Value:
+    """Emit the question which call this thread runs."""
+    kind = ir.FunctionType(ir.PointerType(_NUMBER), [])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, CALL), [])
+
+
+def join_call(builder: ir.IRBuilder, account: ir.Value) -> None:
+    """Emit that this thread runs a part of a call."""
+    kind = ir.FunctionType(ir.VoidType(), [account.type])
+    builder.call(cgutils.get_or_insert_function(builder.module, kind, JOIN), [account])
+
+
+def has_room(builder: ir.IRBuilder, size: ir.Value, *, is_tape: bool, items: ir.Value | None = None) -> ir.Value:
+    """Emit the check whether there is memory for an array; a tape is one that was doubled, and has `items`."""
+    kind = ir.FunctionType(_FLAG, [_NUMBER, _FLAG, _NUMBER])
+    known = cgutils.get_or_insert_function(builder.module, kind, ROOM)
+    given = [size, _FLAG(int(is_tape)), _NUMBER(0) if items is None else items]
+    return builder.icmp_unsigned("!=", builder.call(known, given), _FLAG(0))
 
 
 _engines: list[Any] = []  # the address may be called as long as the process lives
@@ -275,39 +319,42 @@ _engines: list[Any] = []  # the address may be called as long as the process liv
 # ---- in source that CPython runs -------------------------------------------------------------------------------------
 
 
-def _take(size: int, kept: int) -> None:
-    if _cells[1] + size > _cells[2]:
+def _take(size: int, kept: int, items: int) -> None:
+    account = _call.account
+    if account[_HELD] + size > account[_LIMIT]:
+        account[_REFUSED], account[_ITEMS] = size, items
         raise MemoryError(TOO_MUCH)
-    _cells[1] += kept
+    account[_HELD] += kept
 
 
 def longer(tape: np.ndarray) -> np.ndarray:
     """A copy of a tape with capacity for twice as many items."""
-    _take(2 * tape.nbytes, tape.nbytes)
+    _take(2 * tape.nbytes, tape.nbytes, len(tape))
     return np.concatenate((tape, np.empty_like(tape)))
 
 
 def tape(made: np.ndarray) -> np.ndarray:
     """A tape that need not grow: the system allocates memory when it is written."""
     if made.nbytes >= LARGE:
-        _take(made.nbytes, made.nbytes)
+        _take(made.nbytes, made.nbytes, 0)
     return made
 
 
 class ListTape(list[Any]):
     """A tape of arrays, which checks the memory from time to time."""
 
-    __slots__ = ("pending",)
+    __slots__ = ("pending", "unit")
 
     def __init__(self) -> None:
         super().__init__()
         self.pending = 0
+        self.unit = min(LARGE, tape_limit() // 16)
 
     def append(self, item: Any) -> None:
         """Append one more array."""
         self.pending += getattr(item, "nbytes", 0) + AROUND
-        if self.pending > min(LARGE, _cells[2] // 16):
-            _take(self.pending, self.pending)
+        if self.pending > self.unit:
+            _take(self.pending, self.pending, len(self))
             self.pending = 0
         list.append(self, item)
 
@@ -315,8 +362,8 @@ class ListTape(list[Any]):
         """Take the last array, which counts no longer."""
         item = list.pop(self, place)
         self.pending -= getattr(item, "nbytes", 0) + AROUND
-        if self.pending < -min(LARGE, _cells[2] // 16):
-            _take(self.pending, self.pending)
+        if self.pending < -self.unit:
+            _take(self.pending, self.pending, len(self))
             self.pending = 0
         return item
 

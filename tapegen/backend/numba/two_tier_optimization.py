@@ -104,8 +104,8 @@ class TwoTierLower(Lower):
 
     def _let_go_first(self, block: Any) -> list[str]:
         """The variables that a block releases before all else, if it raises an error."""
-        if not isinstance(block.terminator, ir.StaticRaise):
-            return []
+        if not isinstance(block.terminator, ir.StaticRaise) or block.terminator.exc_class is KeyboardInterrupt:
+            return []  # an interrupt returns before that
         first = takewhile(lambda stmt: isinstance(stmt, ir.Del), block.body)
         return [stmt.value for stmt in first if self.refers(stmt.value)]
 

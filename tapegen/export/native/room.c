@@ -44,8 +44,9 @@ static int64_t tg_available(void) {
     return limit < 0 || used < 0 || limit - used > found ? found : limit < used ? 0 : limit - used;
 }
 
-/* Whether Ctrl-C was pressed: that is the concern of the program. */
-int32_t tapegen_interrupted(void) {
+/* Whether Ctrl-C was pressed, asked after so many iterations of a loop: that is the concern of the program. */
+int32_t tapegen_interrupted(int64_t *iterations) {
+    *iterations = INT64_MAX;
     return 0;
 }
 
@@ -55,8 +56,9 @@ void tapegen_begin(void) {
     tg_held = 0;
 }
 
-/* Whether there is room for an array of this size, which may be a tape that has become twice as long. */
-int32_t tapegen_room(int64_t size, int32_t is_tape) {
+/* Whether there is room for an array of this size, which may be a tape of so many items that has become twice as long. */
+int32_t tapegen_room(int64_t size, int32_t is_tape, int64_t items) {
+    (void)items;
     if (!is_tape)
         return size <= tg_available() / 2;
     if (tg_allowed < 0 && size >= TG_MEASURED)

@@ -12,6 +12,7 @@ from tapegen.backend.background.compile_queue import Job
 from tapegen.backend.background.interruptible_source import Deferred, HandOver, until
 from tapegen.backend.numba import memory_limit
 from tapegen.backend.numba.build import build_python, empty_list
+from tapegen.backend.numba.early_exits.interrupts import is_of_signal_handler
 from tapegen.errors import CacheWarning, CompileLimit, InternalError, NotFinite, TapegenError
 from tapegen.frontend.calls.custom_rules import own_rule
 from tapegen.ir import intrinsics
@@ -145,6 +146,8 @@ def _called(built: Callable[..., Any], arguments: list[Any], *, real: bool) -> t
     except (TapegenError, CacheWarning, Deferred, HandOver):  # of compiling, at the first call
         raise
     except Exception as error:
+        if is_of_signal_handler(error):
+            raise
         raise Raised(error, interpreted=interpreted) from error
     if values is None:  # a function without computed results
         return ()

@@ -25,8 +25,8 @@ from tapegen.ir import intrinsics
 
 _NUMBER, _CODE, _POINTER = ir.IntType(64), ir.IntType(32), cgutils.voidptr_t
 _MOST = intrinsics.MOST_CHUNKS
-_FAILED, _CODES, _ERRORS, _ARGUMENTS = range(4)
-"""The fields of the structure: the first chunk that failed, what chunks returned, their errors, arguments."""
+_FAILED, _CODES, _ERRORS, _ARGUMENTS, _CALL = range(5)
+"""The fields of the structure: the first chunk that failed, what chunks returned, their errors, arguments, the call."""
 
 
 @functools.cache
@@ -56,6 +56,7 @@ def _lower(context: Any, builder: ir.IRBuilder, typed: Any, args: Sequence[Any])
             ir.ArrayType(_CODE, _MOST),
             ir.ArrayType(_POINTER, _MOST),
             ir.LiteralStructType([value.type for value in values]),
+            ir.PointerType(_NUMBER),
         ]
     )
 
@@ -72,6 +73,7 @@ def _lower(context: Any, builder: ir.IRBuilder, typed: Any, args: Sequence[Any])
     failed = field(inner, frame, _FAILED)
     with inner.if_then(inner.icmp_signed("<", inner.load_atomic(failed, "monotonic", 8), chunk)):
         inner.ret_void()
+    memory_limit.join_call(inner, inner.load(field(inner, frame, _CALL)))
     given = [inner.load(field(inner, frame, _ARGUMENTS, k)) for k in range(len(values))]
     status, _ = context.call_internal_no_propagate(inner, compiled.fndesc, call, [chunk, *given])
     with cgutils.if_unlikely(inner, status.is_error):
@@ -83,6 +85,7 @@ def _lower(context: Any, builder: ir.IRBuilder, typed: Any, args: Sequence[Any])
     place = cgutils.alloca_once(builder, frame_type)
     count = values[0]
     builder.store(count, field(builder, place, _FAILED))
+    builder.store(memory_limit.account_of_call(builder), field(builder, place, _CALL))
     for k, value in enumerate(values):
         builder.store(value, field(builder, place, _ARGUMENTS, k))
     known = cgutils.get_or_insert_function(

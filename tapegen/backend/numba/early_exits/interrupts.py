@@ -1,0 +1,134 @@
+"""Interrupts: the function by which compiled code looks for Ctrl-C, and what handlers of signals raise."""
+
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import inspect
+import os
+import signal
+import sys
+import threading
+import time
+from types import CodeType, FunctionType, MethodType
+from typing import Any
+
+import llvmlite.binding as llvm
+from llvmlite import ir as llvm_ir
+from llvmlite.ir import IRBuilder, Value
+
+from tapegen.backend.numba import memory_limit
+
+POLL = "tapegen_interrupted"
+"""The function that compiled code calls: whether Ctrl-C was pressed."""
+
+FIRST, LONGEST = 16, 2**16
+"""Iterations of the first segment of a loop, and of the longest."""
+
+_SHORT, _LONG = 10**6, 5 * 10**7
+"""Nanoseconds between two questions: after less segments become longer, after more shorter."""
+
+_LOOKS = 10**8
+"""Nanoseconds between two looks: to look takes the interpreter's lock."""
+
+_NUMBER, _FLAG = llvm_ir.IntType(64), llvm_ir.IntType(32)
+_POINTER = llvm_ir.PointerType(_NUMBER)
+
+
+_times = (ctypes.c_int64 * 2)()
+"""When it was called last, and when it looked last, in nanoseconds."""
+
+_main = ctypes.c_int64(0)
+"""The thread that runs the handlers of signals."""
+
+_engines: list[Any] = []
+
+
+def _note_main_thread() -> None:
+    _main.value = threading.main_thread().ident or 0
+
+
+@functools.cache
+def provide() -> None:
+    """Register the function in LLVM, so that compiled code finds it by its name."""
+    _note_main_thread()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_note_main_thread)
+    module = llvm_ir.Module("tapegen_interrupts")
+    module.triple = llvm.get_process_triple()
+    polls = llvm_ir.Function(module, llvm_ir.FunctionType(_FLAG, [_POINTER]), f"{POLL}_here")
+    (length,) = polls.args
+    builder = IRBuilder(polls.append_basic_block())
+    call = memory_limit.call_python
+    called_at, looked_at, main = (
+        _NUMBER(address).inttoptr(_POINTER)
+        for address in (ctypes.addressof(_times), ctypes.addressof(_times) + 8, ctypes.addressof(_main))
+    )
+    is_main = builder.icmp_unsigned(
+        "==", call(builder, "PyThread_get_thread_ident", _NUMBER), builder.load(main, typ=_NUMBER)
+    )
+    with builder.if_then(builder.not_(is_main)):  # the handlers run in another thread
+        builder.store(_NUMBER(LONGEST), length)
+        builder.ret(_FLAG(0))
+    now = _clock(builder)
+    passed = builder.sub(now, builder.load(called_at, typ=_NUMBER))
+    builder.store(now, called_at)
+    old = builder.load(length, typ=_NUMBER)
+    longer, shorter = builder.shl(old, _NUMBER(2)), builder.lshr(old, _NUMBER(4))
+    longer = builder.select(builder.icmp_unsigned("<", longer, _NUMBER(LONGEST)), longer, _NUMBER(LONGEST))
+    shorter = builder.select(builder.icmp_unsigned(">", shorter, _NUMBER(1)), shorter, _NUMBER(1))
+    is_long = builder.icmp_signed(">", passed, _NUMBER(_LONG))
+    new = builder.select(
+        is_long, shorter, builder.select(builder.icmp_signed("<", passed, _NUMBER(_SHORT)), longer, old)
+    )
+    builder.store(new, length)
+    since = builder.sub(now, builder.load(looked_at, typ=_NUMBER))
+    with builder.if_then(builder.icmp_signed(">", since, _NUMBER(_LOOKS))):
+        builder.store(now, looked_at)
+        state = call(builder, "PyGILState_Ensure", _FLAG)
+        raised = call(builder, "PyErr_CheckSignals", _FLAG)  # runs the handlers; what they raise is kept
+        call(builder, "PyGILState_Release", llvm_ir.VoidType(), state)
+        builder.ret(builder.zext(builder.icmp_signed("!=", raised, _FLAG(0)), _FLAG))
+    builder.ret(_FLAG(0))
+    engine = llvm.create_mcjit_compiler(
+        llvm.parse_assembly(str(module)), llvm.Target.from_default_triple().create_target_machine()
+    )
+    engine.finalize_object()
+    llvm.add_symbol(POLL, engine.get_function_address(f"{POLL}_here"))
+    _engines.append(engine)
+
+
+def _clock(builder: IRBuilder) -> Value:
+    """Emit the time in nanoseconds."""
+    if sys.platform == "win32":
+        kind = llvm_ir.FunctionType(_NUMBER, [])
+        ticks = builder.call(llvm_ir.Function(builder.module, kind, "GetTickCount64"), [])
+        return builder.mul(ticks, _NUMBER(10**6))
+    place = builder.alloca(llvm_ir.ArrayType(_NUMBER, 2))
+    kind = llvm_ir.FunctionType(_FLAG, [_FLAG, place.type])
+    clock = llvm_ir.Function(builder.module, kind, "clock_gettime")
+    builder.call(clock, [_FLAG(time.CLOCK_MONOTONIC), place])
+    seconds, rest = (builder.load(builder.gep(place, [_FLAG(0), _FLAG(k)])) for k in range(2))
+    return builder.add(builder.mul(seconds, _NUMBER(10**9)), rest)
+
+
+def is_of_signal_handler(error: BaseException) -> bool:
+    """Whether a handler of signals has raised an error: it ends the call, and says nothing of the code that ran."""
+    codes = {_code_of(signal.getsignal(number)) for number in signal.valid_signals()} - {None}
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code in codes:
+            return True
+        traceback = traceback.tb_next
+    return False
+
+
+def _code_of(handler: Any) -> CodeType | None:
+    """The code of a function, a method, a partial function or an object that can be called."""
+    while isinstance(handler, functools.partial):
+        handler = handler.func
+    if not isinstance(handler, FunctionType | MethodType):
+        handler = inspect.getattr_static(type(handler), "__call__", None)
+    return getattr(handler, "__code__", None)
