@@ -60,11 +60,17 @@ def symmetric_from(x):
 # ---- eigenvalues -----------------------------------------------------------------------------------------------------
 
 
+def where_defined(x, gap):
+    """`x / gap`, and 0 where both are 0; elsewhere a zero of `x` has a derivative, which second derivatives read."""
+    undefined = (x == 0.0) & (gap == 0.0)
+    return np.where(undefined, 0.0, x / np.where(undefined, 1.0, gap))
+
+
 def over_gaps(x, w):
     """Off-diagonal elements over `w[j] - w[i]`; 0 / 0 is 0: eigenvectors that do not rotate may share an eigenvalue."""
     gap = np.expand_dims(w, -2) - np.expand_dims(w, -1)
     off_diagonal = (1.0 - np.eye(np.shape(w)[-1], dtype=w.dtype)) * x
-    return np.where(off_diagonal == 0.0, 0.0, off_diagonal / np.where(off_diagonal == 0.0, 1.0, gap))
+    return where_defined(off_diagonal, gap)
 
 
 @pullback(np.linalg.eigh, shapes=[positive_definite], of_complex=True, phases=True)
@@ -197,7 +203,7 @@ def over_square_gaps(x, s):
     column = np.expand_dims(s, -1)
     gap = (row - column) * (row + column)
     turn = (1.0 - np.eye(np.shape(s)[-1], dtype=s.dtype)) * x
-    return np.where(turn == 0.0, 0.0, turn / np.where(turn == 0.0, 1.0, gap))
+    return where_defined(turn, gap)
 
 
 OF_THE_THIN_FORM = "np.linalg.svd of a matrix that is not square has a rule for full_matrices=False only"
