@@ -242,7 +242,7 @@ def too_small(planner: Planner, name: str, whole: Span | None, predicted: int | 
         for position, span in places.items()
         if position in planner.refused and span is not None
     ]
-    records = f"{predicted} bytes" if predicted else "more"
+    records = f"{predicted} bytes" if predicted else f"more{memory_limit.how_far()}"
     line = f" in the loop of line {place.line}" if place is not None and loops else ""
     each = [planner.bytes_of(loop.each) for loop in loops]
     size = f" ({each[0]} bytes in each iteration)" if each and each[0] is not None else ""

@@ -150,6 +150,21 @@ def test_tapes_of_earlier_calls_do_not_count(backend: str, free: Callable[[int],
         assert derived.grad(0.9, 1e-3) == expected
 
 
+def never_ends(x: float) -> float:
+    found = [x]
+    while len(found) > 0:
+        found.append(np.sin(found[-1]))
+    return found[0]
+
+
+@both
+def test_the_error_says_how_far_the_loop_came(backend: str, free: Callable[[int], None]) -> None:
+    derived = tg.differentiable(never_ends, backend=backend)
+    free(2**20)
+    with pytest.raises(tg.TapeMemoryError, match=r"after [\d,]+ recorded iterations: [\d,]+ bytes, and [\d,]+ more"):
+        derived.grad(0.5)
+
+
 @linux
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_room_in_libraries(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def measure(now: float) -> None:
 
 def begin(budget: int | float | None = None) -> None:
     """A call begins that is not one of many similar calls; see `limit_tapes`."""
-    _call.account[_HELD] = 0
+    _call.account[_HELD] = _call.account[_ITEMS] = 0
     now = monotonic()
     if now >= stale:
         measure(now)
@@ -190,10 +190,12 @@ def limit_of(budget: int | float | None) -> int:
     return tape_limit()
 
 
-def refused() -> tuple[int, int, int]:
-    """What this thread's call got no memory for: the bytes, the items on that tape, and the bytes of all its tapes."""
+def how_far() -> str:
+    """What the tapes of this thread's call held when there was no memory for a longer one; empty where there was."""
     account = _call.account
-    return account[_REFUSED], account[_ITEMS], account[_HELD]
+    if not account[_ITEMS]:
+        return ""
+    return f" (after {account[_ITEMS]:,} recorded iterations: {account[_HELD]:,} bytes, and {account[_REFUSED]:,} more)"
 
 
 # ---- in compiled code ------------------------------------------------------------------------------------------------

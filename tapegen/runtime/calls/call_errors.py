@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.backend.numba import memory_limit
 from tapegen.errors import BadArgument, Span, TapegenError, TapeMemoryError
 from tapegen.frontend.calls.custom_rules import own_rule
 from tapegen.frontend.source.parse import span_of_parameter
@@ -88,7 +89,7 @@ class CallErrors:
         others = "".join(f", or of line {span.line}" for span in loops[1:])
         return TapeMemoryError(
             f"what the derivative of {name} records in the loop of line {loops[0].line}{others} does not fit into "
-            f"memory: {error}.",
+            f"memory: {error}{memory_limit.how_far()}.",
             "Check that the loop ends. Use fewer iterations or smaller arrays, or use jvp, which records nothing.",
             loops[0],
         )
