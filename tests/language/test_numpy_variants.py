@@ -546,3 +546,15 @@ def test_a_polynomial_of_no_zeros_is_refused() -> None:
         assert tg.jacobian(zeros, mode=mode)(np.array([0.3, 0.4])).shape == (3, 2)
         with pytest.raises(BadArgument, match="no zeros"):
             tg.jacobian(zeros, mode=mode)(np.zeros(0))
+
+
+def test_jacobians_of_results_without_axes() -> None:
+    """The variance of one variable is an array without axes, made of a matrix of one entry."""
+
+    def variance(x: np.ndarray) -> Any:
+        return np.cov(x, bias=False)
+
+    x = np.array([0.4, 1.0, 1.9])
+    for mode in ("forward", "reverse"):
+        found = tg.jacobian(tg.differentiable(variance, backend="python"), mode=mode)(x)
+        np.testing.assert_allclose(found, x - x.mean(), rtol=1e-12)

@@ -391,8 +391,8 @@ class _Widener:
 
     def _tangent_zeros(self, like: Var, dtype: str) -> Call:
         """Allocate the tangents of a value in all directions."""
-        assert isinstance(like.type, Array)
-        extents: list[Expr] = [Call(intrinsics.dim, (like, Const(axis)), (), INT) for axis in range(like.type.rank)]
+        rank = like.type.rank if isinstance(like.type, Array) else 0
+        extents: list[Expr] = [Call(intrinsics.dim, (like, Const(axis)), (), INT) for axis in range(rank)]
         extents.insert(len(extents) if self.last else 0, self.many)
         return self._zeros(tuple(extents), Scalar(dtype))
 
