@@ -74,7 +74,17 @@ def shift_history(v: np.ndarray) -> float:
     return np.sum(old * new)
 
 
-@pytest.mark.parametrize("function", [rotate, symmetrize, shift_history])
+def choose(v: np.ndarray) -> float:
+    m = np.outer(v, v + 1.0)
+    for k in range(3):
+        near, far = m[k] * 2.0, m[k + 1] - m[0]
+        m[-1] = near if v[k] > 0.8 else far
+        m[0] = m[1] if v[k] > 0.6 else near
+        m = m[::-1] * 0.5
+    return np.sum(m * np.arange(m.size).reshape(m.shape))
+
+
+@pytest.mark.parametrize("function", [rotate, symmetrize, shift_history, choose])
 def test_lines_of_equal_strides_are_stored(function: Callable[[np.ndarray], float]) -> None:
     v = np.array([0.5, 0.7, 1.1, 1.9])
     made = tg.differentiable(function, backend="python", cache=False)
@@ -83,6 +93,17 @@ def test_lines_of_equal_strides_are_stored(function: Callable[[np.ndarray], floa
     for k, part in enumerate(gradient):
         step = 1e-6 * np.eye(4)[k]
         assert part == pytest.approx((function(v + step) - function(v - step)) / 2e-6, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("source", ["x[::2] if v[0] > 9 else v", "v if v[0] > 9 else x[::2]"])
+def test_a_line_on_some_paths_is_refused(source: str) -> None:
+    text = f"import numpy as np\ndef f(v):\n    x = np.append(v, v)\n    x[1:5] = {source}\n    return np.sum(x)\n"
+    loaded = load(text + "def arguments():\n    return (np.arange(4.0),)\n")
+    try:
+        with pytest.raises(tg.AliasError, match="element by element"):
+            tg.grad(loaded.function)(np.arange(4.0))
+    finally:
+        unload(loaded)
 
 
 def test_names_the_store() -> None:

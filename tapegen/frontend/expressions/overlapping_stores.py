@@ -49,6 +49,14 @@ def is_stored_as_copied(cx: Context, array: Var, items: Sequence[Any], value: Ex
 
     The selected part has one axis.
     """
+    merged = cx.symbols.depends.get(value, ()) if isinstance(value, Var) and cx.symbols.roots_of(value) is None else ()
+    if merged:
+        sources = [cx.symbols.resolve(each) for each in merged]
+        return all(
+            isinstance(each, Var)
+            and (not cx.symbols.may_overlap(array, each) or is_stored_as_copied(cx, array, items, each))
+            for each in sources
+        )
     target = _line(array, items)
     made = cx.symbols.definitions.get(value) if isinstance(value, Var) else None
     source = _line(made.array, made.index) if isinstance(made, Load) else None
