@@ -83,7 +83,10 @@ def is_short(value: Any, short: Container[Expr]) -> bool:
     if not isinstance(type_, Scalar) or not type_.python or type_.dtype != "float64":
         return False
     known = value.value if isinstance(value, StaticValue) else value.known
-    return np.float32(known) == known if known is not UNKNOWN else value.expr in short
+    if known is UNKNOWN:
+        return value.expr in short
+    with np.errstate(over="ignore"):
+        return bool(np.float32(known) == known)
 
 
 def _weak(name: str, result: Scalar, values: Sequence[Any], short: Container[Expr]) -> Scalar:
