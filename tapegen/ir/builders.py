@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.ir import intrinsics
-from tapegen.ir.nodes import Call, Const, Expr, Load, Slice, Var
+from tapegen.ir.nodes import Call, Const, Expr, Load, Slice, Tuple, Var
 from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar, Type, is_complex, is_floating
 
 
@@ -23,6 +23,21 @@ def call(func: Callable[..., Any], *args: Expr, type_: Type, **kwargs: Expr) -> 
 
 def is_const(expr: Expr, value: float) -> bool:
     return isinstance(expr, Const) and isinstance(expr.value, (int, float)) and expr.value == value
+
+
+def floating(value: float, dtype: str) -> Const:
+    """A constant of a floating dtype: to numba, Python's floats are float64."""
+    if dtype == "float32":
+        with np.errstate(over="ignore"):
+            return Const(np.float32(value))
+    return Const(float(value))
+
+
+def new_array(make: Callable[..., Any], sizes: Sequence[Expr], type_: Any) -> Call:
+    """An array of zeros, or without contents."""
+    shape: Expr = sizes[0] if len(sizes) == 1 else Tuple(tuple(sizes))
+    dtype = () if type_.dtype == "float64" else (Const(getattr(np, "bool_" if type_.dtype == "bool" else type_.dtype)),)
+    return Call(make, (shape, *dtype), (), type_)
 
 
 @functools.cache

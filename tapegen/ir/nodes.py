@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, dataclass_transform
 
+import numpy as np
+
 from tapegen.errors import Span
 from tapegen.ir.types import BOOL, FLOAT, INT, STATIC, Scalar, TupleOf, Type
 
@@ -119,7 +121,13 @@ class Const:
         return hash(self.value if type(self.value) is int else repr(self.value))
 
 
-_CONST_TYPES: dict[type, Type] = {bool: BOOL, int: INT, float: FLOAT, complex: Scalar("complex128")}
+_CONST_TYPES: dict[type, Type] = {
+    bool: BOOL,
+    int: INT,
+    float: FLOAT,
+    complex: Scalar("complex128"),
+    np.float32: Scalar("float32", python=False),
+}
 
 
 @node()

@@ -166,7 +166,7 @@ def _enter_external_functions() -> None:
         if dtype == "complex128":
             COMPLEX.setdefault(func, from_library)
     for func, name in vector_variants().items():
-        VECTORS.setdefault(func, getattr(vector_math, name))
+        VECTORS.setdefault(func, {"float64": getattr(vector_math, name)})
         LONG.add(func)
     for func, sizes in matrices().items():
         registry.FILL.setdefault(func, lapack.one)

@@ -153,8 +153,90 @@ def test_special_values(name: str) -> None:
             assert np.isnan(want) or np.signbit(got) == np.signbit(want)
 
 
-def compiled(name: str) -> Any:
-    function = FUNCTIONS[name]
+# ---- single precision ------------------------------------------------------------------------------------------------
+
+SINGLE = {
+    "exp": vector_math.vexpf,
+    "log": vector_math.vlogf,
+    "log1p": vector_math.vlog1pf,
+    "sin": vector_math.vsinf,
+    "cos": vector_math.vcosf,
+    "tanh": vector_math.vtanhf,
+}
+STRIDE = 40009
+"""Distance of the bit patterns that are tested, of all that there are."""
+
+
+def singles(name: str, stride: int = STRIDE) -> np.ndarray:
+    """float32 of both signs and all sizes, subnormal ones included, and the densest region of errors."""
+    positive = np.arange(0, 0x7F800000, stride, dtype=np.uint32)
+    x = np.concatenate([positive.view(np.float32), -positive.view(np.float32), R.uniform(-3.0, 3.0, COUNT)])
+    x = x.astype(np.float32)
+    if name in ("sin", "cos"):
+        multiples = (np.arange(-2600, 2601) * (np.pi / 2)).astype(np.float32)
+        x = np.concatenate([x, multiples, np.nextafter(multiples, np.float32(0.0))])
+        x = x[np.abs(x) <= vector_math.LARGEST_ANGLE["float32"]]
+    return x
+
+
+def single_errors(name: str, x: np.ndarray, got: np.ndarray) -> np.ndarray:
+    """Distances from the values in double precision, in units in the last place of single precision."""
+    with np.errstate(all="ignore"):
+        exact = getattr(np, name)(x.astype(np.float64))
+        rounded = exact.astype(np.float32)
+    finite = np.isfinite(rounded)
+    np.testing.assert_array_equal(got[~finite], rounded[~finite])
+    zero = rounded == 0.0
+    np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(rounded[zero]))
+    return np.abs(got[finite].astype(np.float64) - exact[finite]) / np.spacing(np.abs(rounded[finite]))
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_errors_in_single_precision(name: str) -> None:
+    x = singles(name, 10 * STRIDE)
+    with np.errstate(all="ignore"):
+        got = np.array([SINGLE[name](item) for item in x])
+    assert got.dtype == np.float32
+    assert 0.5 < np.max(single_errors(name, x, got)) < 0.8
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_special_values_in_single_precision(name: str) -> None:
+    special = np.array(
+        [0.0, 1e-45, 1.1754944e-38, 1.0, 88.72283, 88.72284, 103.97, 104.0, 1e30, 3.4e38, np.inf, np.nan]
+    )
+    x = np.concatenate([special, -special]).astype(np.float32)
+    if name in ("sin", "cos"):
+        x = x[~(np.abs(x) > vector_math.LARGEST_ANGLE["float32"])]
+    with np.errstate(all="ignore"):
+        got = np.array([SINGLE[name](item) for item in x])
+    assert np.max(single_errors(name, x, got)) < 0.8
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", SINGLE)
+def test_vector_instructions_in_single_precision(name: str) -> None:
+    function = compiled(SINGLE[name])
+
+    @njit(error_model="numpy")
+    def of_each(x: Any, y: Any) -> None:
+        for i in range(x.size):
+            y[i] = function(x[i])
+
+    x = singles(name)
+    y = np.empty_like(x)
+    of_each(x, y)
+    assert np.max(single_errors(name, x, y)) < 0.8
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(y[::50], [SINGLE[name](item) for item in x[::50]])
+    text = of_each.inspect_llvm(of_each.signatures[0])
+    assert " x float>" in text and "double" not in text and " x i64>" not in text
+
+
+# ---- compiled --------------------------------------------------------------------------------------------------------
+
+
+def compiled(function: Any) -> Any:
     namespace: dict[str, Any] = {"np": np, "njit": njit}
     for each in (*vector_math.CALLED[function], function):
         exec("\n".join([f"@{INLINED}", *vector_math.text_of(each)]), namespace)
@@ -164,7 +246,7 @@ def compiled(name: str) -> Any:
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_vector_instructions_give_the_same_bits(name: str) -> None:
-    function = compiled(name)
+    function = compiled(FUNCTIONS[name])
 
     @njit(error_model="numpy")
     def of_each(x: Any, y: Any) -> None:

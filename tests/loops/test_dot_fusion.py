@@ -111,9 +111,11 @@ def test_products_are_of_what_the_arrays_hold_there(text: str) -> None:
     assert_same_text(text, (a, b, 3))
 
 
-def test_single_precision_is_added_up_by_the_library() -> None:
+def test_single_precision_is_added_up_in_single_precision() -> None:
     given = [R.normal(size=3).astype(np.float32) for _ in range(3)]
-    assert "products" not in lowered_text(APART, *given, 0.5)
+    text = lowered_text(APART, *given, 0.5)
+    assert "products(" in text and "total_0 = np.float32(0.0)" in text
+    assert "products" not in lowered_text(APART, given[0], R.normal(size=3), given[2], 0.5)
 
 
 def quotient(a, b, c):  # type: ignore[no-untyped-def]

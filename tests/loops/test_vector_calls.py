@@ -114,6 +114,44 @@ def test_values_and_gradients(far: float) -> None:
         assert value == f(x, w)
 
 
+def test_functions_of_single_precision() -> None:
+    x, y = (item.astype(np.float32) for item in args(5)[:2])
+    text = lowered_text(LOOP, x, y, 5)
+    assert "far += abs(x[i]) > np.float32(4096.0)" in text
+    quick = body_of(text).split("else:")[1]
+    assert all(f"{name}(" in quick for name in ("vtanhf", "vsinf", "vexpf", "vcosf")) and "float(" not in quick
+
+
+SUM = """
+def f(x, y, n):
+    s = np.float32(0.0)
+    for i in range(n):
+        s = s + np.exp(x[i])*y[i]
+    return s
+"""
+
+
+def test_sums_of_single_precision() -> None:
+    x, y = (item.astype(np.float32) for item in args(5)[:2])
+    text = body_of(lowered_text(SUM, x, y, 5))
+    assert "terms = np.empty(512, np.float32)" in text and "terms[k] = vexpf(x[i_1]) * y[i_1]" in text
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("far", [0.0, 5e3, 1e22])
+def test_values_and_gradients_of_single_precision(far: float) -> None:
+    f = tg.differentiable(wave, wrt=(0, 1))
+    for size in (1, 513, 1300):
+        x, w = R.normal(size=size).astype(np.float32), R.normal(size=size).astype(np.float32)
+        w[size // 2] += np.float32(far)
+        value, gradient = f.value_and_grad(x, w)
+        plain, exact = tg.differentiable(wave, wrt=(0, 1), backend="python").value_and_grad(x, w)
+        assert value.dtype == np.float32 and all(part.dtype == np.float32 for part in gradient)
+        np.testing.assert_allclose(value, plain, rtol=2e-6, atol=1e-6 * size)
+        for got, want in zip(gradient, exact, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5 * (1.0 + np.abs(want).max()))
+
+
 @pytest.mark.compiled
 def test_python_may_run_what_is_compiled() -> None:
     x, y, n = args(5)

@@ -333,7 +333,8 @@ class Expressions:
 
     def _dots(self, call: nodes.Call) -> ast.expr:
         places = {vector: k for k, vector in enumerate(dict.fromkeys(call.args))}
-        helper = self.helpers.dots(tuple(places[vector] for vector in call.args))
+        single = getattr(call.args[0].type, "dtype", "") == "float32"
+        helper = self.helpers.dots(tuple(places[vector] for vector in call.args), single)
         return ast.Call(helper, [self(vector) for vector in places], [])
 
     def _elementary(self, call: nodes.Call) -> ast.expr:

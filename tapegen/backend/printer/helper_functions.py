@@ -41,7 +41,7 @@ class Helpers:
         self._elementary: dict[Callable[..., Any], str] = {}
         self._functions: dict[tuple[int, ...], str] = {}
         self._growing: dict[int, str] = {}
-        self._dots: dict[tuple[int, ...], str] = {}
+        self._dots: dict[tuple[tuple[int, ...], bool], str] = {}
 
     def elementary(self, function: Callable[..., Any]) -> ast.expr:
         """A function of `ir.vector_math`, written after those it calls."""
@@ -101,13 +101,14 @@ class Helpers:
             self.texts[name] = self._grown(name, rank)
         return ast.Name(self._growing[rank])
 
-    def dots(self, pairs: tuple[int, ...]) -> ast.expr:
+    def dots(self, pairs: tuple[int, ...], single: bool) -> ast.expr:
         """The function that multiplies vectors: the first one here with the second, the third with the fourth, ..."""
-        if pairs not in self._dots:
-            name = self._dots[pairs] = self.names.fresh("products")
-            self.texts[name] = _products(name, pairs)
+        if (pairs, single) not in self._dots:
+            name = self._dots[pairs, single] = self.names.fresh("products")
+            zero = f"{expression_line(self.names.module('numpy'))}.float32(0.0)" if single else "0.0"
+            self.texts[name] = _products(name, pairs, zero)
             self.reordered.add(name)
-        return ast.Name(self._dots[pairs])
+        return ast.Name(self._dots[pairs, single])
 
     def _grown(self, name: str, rank: int) -> list[str]:
         np = expression_line(self.names.module("numpy"))
@@ -151,7 +152,7 @@ def _sum_to(name: str) -> list[str]:
     ]
 
 
-def _products(name: str, pairs: tuple[int, ...]) -> list[str]:
+def _products(name: str, pairs: tuple[int, ...], zero: str) -> list[str]:
     letters = [_VECTORS[k] for k in pairs]
     used = sorted(set(letters))
     sizes = [f"{letter}.size" for letter in used]
@@ -162,7 +163,7 @@ def _products(name: str, pairs: tuple[int, ...]) -> list[str]:
         f"def {name}({', '.join(used)}):",
         f'    """{", ".join(f"{x} @ {y}" for x, y in factors)}."""',
         *([f"    if {differ}:", '        raise ValueError("shapes are not aligned")'] if len(used) > 1 else []),
-        *(f"    {total} = 0.0" for total in sums),
+        *(f"    {total} = {zero}" for total in sums),
         f"    for i in range({sizes[0]}):",
         *(f"        {total} += {x}[i] * {y}[i]" for total, (x, y) in zip(sums, factors, strict=True)),
         f"    return {', '.join(sums)}",

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tapegen.ir import traversal
-from tapegen.ir.affine import Affine, is_int, plus
+from tapegen.ir.affine import Affine, is_int, is_real, plus
 from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Store, Var
-from tapegen.ir.types import Scalar
 from tapegen.loops.analysis.block_queries import read_elsewhere
 from tapegen.loops.analysis.dependence import Access, LoopNest, same_iteration
 from tapegen.loops.analysis.loop_visitor import InnermostLoopPass
@@ -178,6 +177,6 @@ def _sums(nest: LoopNest) -> set[Var]:
                 others = (part for each in nest.body if each is not stmt for part in each.headers)
                 assigned = sum(target in each.targets for each in nest.body)
                 read = any(target in traversal.free_vars(part) for part in (value, *others))
-                if assigned == 1 and not read and target.type == Scalar("float64", target.type.python):  # type: ignore[union-attr]
+                if assigned == 1 and not read and is_real(target):
                     found.add(target)
     return found

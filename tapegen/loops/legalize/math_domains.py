@@ -28,7 +28,7 @@ def sign_of(x: Expr, signs: Mapping[Var, str]) -> str:
     """
     if isinstance(x, Var):
         return signs.get(x, "")
-    if isinstance(x, Const) and isinstance(x.value, (int, float)):
+    if isinstance(x, Const) and isinstance(x.value, (int, float, np.float32)):
         return "+" if x.value > 0 else "0+" if x.value == 0 else ""
     if not isinstance(x, Call):
         return ""
@@ -44,6 +44,10 @@ def sign_of(x: Expr, signs: Mapping[Var, str]) -> str:
         return "0+" if isinstance(exponent, int) and exponent % 2 == 0 else ""
     if func in _ROOTS:
         return sign_of(args[0], signs) or "0+"
+    if func is builtins.float or func is np.float32:
+        sign = sign_of(args[0], signs)
+        exact = func is builtins.float or args[0].type == x.type
+        return sign if exact else sign and "0+"  # float32 has no smaller numbers than 1e-45
     return "0+" if func in _NEVER_NEGATIVE else ""
 
 

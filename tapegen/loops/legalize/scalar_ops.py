@@ -48,8 +48,8 @@ def convert(expr: Expr, dtype: str) -> Expr:
     if dtype_of(expr) == dtype:
         return expr
     if isinstance(expr, Const) and isinstance(expr.value, (int, float)):
-        if dtype == "float64":
-            return Const(float(expr.value))
+        if dtype in ("float64", "float32"):
+            return builders.floating(expr.value, dtype)
         if dtype == "int64":
             return Const(int(expr.value))
         if dtype == "bool":

@@ -71,6 +71,7 @@ from tapegen.loops.vectorize.strip_mining import LONG, takes_vectors
 
 _FEW = 16
 """Iterations of the outer loop, and of inner ones with constant trip counts, that take less time than a copy."""
+_FLOATS = frozenset({"float64", "float32"})
 _LONGEST = 2
 """The maximal ratio of copied elements to iterations of the outer loop."""
 
@@ -213,7 +214,7 @@ class _Rows(PackingPass):
         written = [columns.array for columns in walked.arrays if columns.is_written]
         if not all(map(self.memory.own, written)) and any(isinstance(stmt, Raise) for stmt in statements):
             return None  # the writes of an iteration may outlive an error
-        trial = {column: Var(f"?{k}", Array("float64", 1, "C")) for k, column in enumerate(walked.columns)}
+        trial = {column: Var(f"?{k}", Array(_dtype(column[0]), 1, "C")) for k, column in enumerate(walked.columns)}
         along = traversal.statements(_with_rows(loop.body, trial)) if trial else ()
         if any(map(self._takes_vectors, along)):
             return walked
@@ -227,7 +228,7 @@ class _Rows(PackingPass):
         """The buffer of a column: shared by all loops while the array is live."""
         if (array, place) in self.rows:
             return self.rows[array, place]
-        row = self.room(f"{array.name}_column", array, place.axis)
+        row = self.room(f"{array.name}_column", _dtype(array), array, place.axis)
         if array in self.lasting:
             self.rows[array, place] = row
         return row
@@ -332,7 +333,7 @@ def _columns_of(
 ) -> _Columns | None:
     """The columns of an array, if all its accesses lie in them and an inner loop runs along one."""
     first = group[0].access.array
-    if not isinstance(first.type, Array) or first.type.dtype != "float64" or first.type.layout != "C":
+    if not isinstance(first.type, Array) or first.type.dtype not in _FLOATS or first.type.layout != "C":
         return None
     places: dict[_Place, None] = {}
     ends: dict[Expr, None] = {}
@@ -421,17 +422,20 @@ def _all(conditions: Iterator[Expr]) -> Expr:
 def _copied(columns: _Columns, made: Mapping[tuple[Var, _Place], Var], counter: Var, *, back: bool) -> For:
     """A loop that copies the columns of an array to buffers, or back."""
     array = columns.array
+    type_ = Scalar(_dtype(array), False)
     body: list[Stmt] = []
     for place in columns.places:
         row = made[array, place]
         if back:
-            body.append(Store(array, place.at(counter), Load(row, (counter,), _NUMBER)))
+            body.append(Store(array, place.at(counter), Load(row, (counter,), type_)))
         else:
-            body.append(Store(row, (counter,), Load(array, place.at(counter), _NUMBER)))
+            body.append(Store(row, (counter,), Load(array, place.at(counter), type_)))
     return For(counter, Const(0), columns.count, Const(1), tuple(body))
 
 
-_NUMBER = Scalar("float64", False)
+def _dtype(array: Var) -> str:
+    assert isinstance(array.type, Array)
+    return array.type.dtype
 
 
 def _with_rows(block: Block, made: Mapping[tuple[Var, _Place], Var]) -> Block:

@@ -49,9 +49,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tapegen.ir import intrinsics, traversal
-from tapegen.ir.affine import plus
+from tapegen.ir.affine import is_real, plus
 from tapegen.ir.nodes import Assign, Call, Comment, Const, Expr, For, Function, If, Load, Stmt, Store, Var
-from tapegen.ir.types import BOOL, Array, Scalar
+from tapegen.ir.types import BOOL, Array
 from tapegen.loops.analysis.block_queries import read_after_loops
 from tapegen.loops.analysis.dependence import LoopNest, in_loops
 from tapegen.loops.analysis.symbolic_bounds import dim
@@ -115,7 +115,10 @@ class _Abreast(PackingPass):
         assert isinstance(found.array.type, Array)
         last = found.array.type.rank - 1
         numbers = sorted(found.kept, key=lambda var: var.name)
-        rows = {number: self.room(f"{number.name}_row", found.array, last) for number in numbers}
+        rows = {
+            number: self.room(f"{number.name}_row", number.type.dtype, found.array, last)  # type: ignore[union-attr]
+            for number in numbers
+        }
         size = dim(found.array, last)  # the length of the rows; an inner loop may have had no iteration
         many = Call(operator.ge, (found.count, Const(_FEW)), (), BOOL)
         fits = Call(operator.le, (found.count, size), (), BOOL)
@@ -138,7 +141,7 @@ class _Abreast(PackingPass):
             return None
         kept = frozenset(_kept(parts) - same)
         array = _walked_down(loop, inner)
-        if array is None or len(kept) > _ROWS or not all(map(_is_float64, kept)):
+        if array is None or len(kept) > _ROWS or not all(map(is_real, kept)):
             return None
         return _Trips(loop, parts, same, kept, array) if self._are_apart(loop, parts) else None
 
@@ -234,10 +237,6 @@ def _walked_down(loop: For, inner: list[LoopNest]) -> Var | None:
                 if part.loops[0].target in mentioned:
                     found.append(access.array)
     return found[0] if found else None
-
-
-def _is_float64(var: Var) -> bool:
-    return isinstance(var.type, Scalar) and var.type.dtype == "float64"
 
 
 # ---- the new loops ---------------------------------------------------------------------------------------------------

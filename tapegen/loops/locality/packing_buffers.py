@@ -6,9 +6,9 @@ import abc
 
 import numpy as np
 
-from tapegen.ir import traversal
+from tapegen.ir import builders, traversal
 from tapegen.ir.names import NameSupply
-from tapegen.ir.nodes import Assign, Block, Call, For, Function, Stmt, Var
+from tapegen.ir.nodes import Assign, Block, For, Function, Stmt, Var
 from tapegen.ir.types import Array
 from tapegen.loops.analysis.block_queries import names_in
 from tapegen.loops.analysis.dependence import alias_sets
@@ -34,10 +34,11 @@ class PackingPass(abc.ABC):
     def loop(self, loop: For) -> list[Stmt]:
         """The statements that replace a loop."""
 
-    def room(self, name: str, array: Var, axis: int) -> Var:
-        """A buffer of scalars, as long as an axis of another array."""
-        row = Var(self.names.fresh(name), Array("float64", 1, "C"))
-        self.rooms.append((array, Assign((row,), Call(np.empty, (dim(array, axis),), (), row.type))))
+    def room(self, name: str, dtype: str, array: Var, axis: int) -> Var:
+        """A buffer of scalars of a dtype, as long as an axis of another array."""
+        type_ = Array(dtype, 1, "C")
+        row = Var(self.names.fresh(name), type_)
+        self.rooms.append((array, Assign((row,), builders.new_array(np.empty, (dim(array, axis),), type_))))
         return row
 
     def whole(self) -> Block:

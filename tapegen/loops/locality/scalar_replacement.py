@@ -37,7 +37,8 @@ from tapegen.loops.analysis.dependence import Access, LoopNest
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.loop_visitor import InnermostLoopPass, already_accessed, is_within, unconditional_loads
 from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
-from tapegen.loops.legalize.scalar_ops import convert
+from tapegen.loops.legalize.scalar_ops import convert, dtype_of
+from tapegen.loops.legalize.scalar_ops import stored as rounded
 
 Element = tuple[Var, tuple[Any, ...]]
 
@@ -115,13 +116,14 @@ def _stored_before(
         if element not in elements or element not in stored or last.accumulate or traversal.loads(last.value):
             return
         before.pop()
-        yield element, convert(last.value, "float64")
+        dtype = element[0].type.dtype  # type: ignore[union-attr]
+        yield element, convert(last.value, dtype) if dtype_of(last.value) == dtype else rounded(last.value, dtype)
 
 
 def _stays(access: Access, varying: Set[Var]) -> bool:
-    """Whether it denotes the same element, of an array of float64, while some variables change."""
+    """Whether it denotes the same element, of an array of floats, while some variables change."""
     type_ = access.array.type
-    if not isinstance(type_, Array) or type_.dtype != "float64":
+    if not isinstance(type_, Array) or type_.dtype not in ("float64", "float32"):
         return False
     return not any(traversal.loads(item) or not varying.isdisjoint(traversal.free_vars(item)) for item in access.index)
 
@@ -141,10 +143,12 @@ def _with_numbers(body: tuple[Stmt, ...], numbers: dict[Element, Var]) -> Iterat
         if isinstance(stmt, Store) and (stmt.array, stmt.index) in numbers:
             assert isinstance(new, Store)
             number = numbers[stmt.array, stmt.index]
+            dtype = dtype_of(number)
             if stmt.accumulate:
                 value: Expr = Call(operator.add, (number, new.value), (), number.type)
+                value = value if dtype_of(new.value) == dtype else rounded(value, dtype)
             else:
-                value = convert(new.value, "float64")  # as the array does
+                value = convert(new.value, dtype)  # as the array does
             new = Assign((number,), value, stmt.origin)
         yield new
 

@@ -187,10 +187,8 @@ def _is_multiple(value: Expr, counters: tuple[Var, ...], sums: bool = False) -> 
 def _constant(expr: Expr) -> float | None:
     """The value of a floating constant of either precision."""
     match expr:
-        case Const(float() as value):
-            return value
-        case Call(np.float32, (Const(float() as value),)):
-            return value
+        case Const(value) if isinstance(value, (float, np.float32)):
+            return float(value)
     return None
 
 

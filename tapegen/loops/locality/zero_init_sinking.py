@@ -173,7 +173,9 @@ class _Filling:
         target, value = stmt.targets[0], stmt.value
         if not isinstance(value, Call) or value.func is not np.zeros:
             return False
-        if not isinstance(target.type, Array) or self.memory.own(target) is not stmt or target.type.dtype != "float64":
+        if not isinstance(target.type, Array) or self.memory.own(target) is not stmt:
+            return False
+        if target.type.dtype not in ("float64", "float32"):
             return False
         return target in self.known.facts.shapes
 

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 
 from tapegen.ir import intrinsics
 from tapegen.ir.affine import plus, times
-from tapegen.ir.nodes import Call, Const, Expr, For, Tuple, Var
+from tapegen.ir.nodes import Call, Const, Expr, For, Var
 from tapegen.ir.types import INT, Array
-from tapegen.loops.legalize.scalar_ops import numpy_name
-
-
-def new_array(make: Any, sizes: Sequence[Expr], type_: Any) -> Call:
-    """An array of zeros, or without contents."""
-    shape: Expr = sizes[0] if len(sizes) == 1 else Tuple(tuple(sizes))
-    if type_.dtype == "float64":
-        return Call(make, (shape,), (), type_)
-    return Call(make, (shape, Const(getattr(np, numpy_name(type_.dtype)))), (), type_)
 
 
 def rank_of(var: Var) -> int:

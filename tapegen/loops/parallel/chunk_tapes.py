@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.ir import intrinsics, traversal
+from tapegen.ir import builders, intrinsics, traversal
 from tapegen.ir.affine import Affine, linear, plus, times
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Const, Effect, Expr, For, If, Load, Stmt, Store, Var, While
 from tapegen.ir.types import BOOL, INT, STATIC, Array, ListOf, Scalar, Type
-from tapegen.loops.parallel.chunk_arrays import extent, extents_of, new_array, range_of_chunk
+from tapegen.loops.parallel.chunk_arrays import extent, extents_of, range_of_chunk
 from tapegen.loops.parallel.work import trips_of
 from tapegen.transform.recording.tape_layout import START_SIZE
 
@@ -193,10 +193,10 @@ class ChunkTapes:
 
     def before(self) -> list[Stmt]:
         """Before the chunks run: places for their tapes."""
-        made: list[Stmt] = [self._set(self.counts, new_array(np.empty, (self.chunks,), self.counts.type))]
+        made: list[Stmt] = [self._set(self.counts, builders.new_array(np.empty, (self.chunks,), self.counts.type))]
         for tape, parts in self.parts.items():
             unused = self.unused[tape]
-            made.append(self._set(unused, new_array(np.empty, (Const(0), *extents_of(tape)[1:]), tape.type)))
+            made.append(self._set(unused, builders.new_array(np.empty, (Const(0), *extents_of(tape)[1:]), tape.type)))
             single = Call(intrinsics.new_list, (unused,), (), parts.type)
             made.append(self._set(parts, Call(operator.mul, (single, self.chunks), (), parts.type)))
         return made
@@ -206,7 +206,7 @@ class ChunkTapes:
         made: list[Stmt] = [self._set(self.own[self.stack.counter], Const(0))]
         for tape in self.stack.tapes:
             sizes = (Const(START_SIZE), *extents_of(tape)[1:])
-            made.append(self._set(self.own[tape], new_array(np.empty, sizes, tape.type)))
+            made.append(self._set(self.own[tape], builders.new_array(np.empty, sizes, tape.type)))
         return made
 
     def last(self) -> list[Stmt]:
@@ -228,7 +228,7 @@ class ChunkTapes:
             longer, part = (self._fresh(name, tape.type) for name in (f"{tape.name}_longer", f"{tape.name}_part"))
             size = Call(max, (total, times(Const(2), extent(tape, 0))), (), INT)
             enlarge = (
-                self._set(longer, new_array(np.empty, (size, *extents_of(tape)[1:]), tape.type)),
+                self._set(longer, builders.new_array(np.empty, (size, *extents_of(tape)[1:]), tape.type)),
                 self._copied(longer, Const(0), tape, counter),
                 self._set(tape, longer),
             )

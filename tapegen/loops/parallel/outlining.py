@@ -50,7 +50,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.errors import Span
-from tapegen.ir import intrinsics, traversal
+from tapegen.ir import builders, intrinsics, traversal
 from tapegen.ir.affine import Affine, plus, times
 from tapegen.ir.names import BACKWARD, NameSupply
 from tapegen.ir.nodes import (
@@ -77,7 +77,7 @@ from tapegen.loops.analysis.block_queries import names_in
 from tapegen.loops.analysis.dependence import alias_sets
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.rounding_sensitive import deciding
-from tapegen.loops.parallel.chunk_arrays import extent, extents_of, new_array, range_of_chunk, rank_of, size_of
+from tapegen.loops.parallel.chunk_arrays import extent, extents_of, range_of_chunk, rank_of, size_of
 from tapegen.loops.parallel.chunk_tapes import ChunkTapes
 from tapegen.loops.parallel.iterations import Dependent, Shared, shared_by_iterations
 from tapegen.loops.parallel.work import trips_of, work_of_iteration, work_of_loop
@@ -238,7 +238,7 @@ class _Call:
         several: list[Stmt] = []
         for var in (*sums, *totals):
             sizes = (self.chunks, *extents_of(var))
-            made = new_array(np.zeros if var in totals else np.empty, sizes, self.parts[var].type)
+            made = builders.new_array(np.zeros if var in totals else np.empty, sizes, self.parts[var].type)
             several.append(Assign((self.parts[var],), made, origin))
         for tapes in self.tapes:
             several += tapes.before()
@@ -290,7 +290,7 @@ class _Call:
         inner += [Assign((var,), _zero(var), self.origin) for var in self.shared.sums]
         new = {var: Var(self.names.fresh(var.name), var.type) for var, _ in self.shared.scratch}
         for var, make in self.shared.scratch:
-            inner.append(Assign((new[var],), new_array(make, extents_of(var), var.type), self.origin))
+            inner.append(Assign((new[var],), builders.new_array(make, extents_of(var), var.type), self.origin))
         for tapes in self.tapes:
             inner += tapes.first()
             new |= tapes.own

@@ -196,7 +196,7 @@ def reduce_axes(
 
 def allocate_constant(w: LoopBuilder, target: Var, extents: Extents, value: Expr) -> None:
     """`target` = a new array of equal elements."""
-    if value in (Const(0.0), Const(0), Const(False)) or value == Call(np.float32, (Const(0.0),), (), value.type):
+    if value in (Const(0.0), Const(0), Const(False)) or value == Const(np.float32(0.0)):
         allocate(w, target, extents, np.zeros)
         return
     allocate(w, target, extents)

@@ -149,7 +149,7 @@ def _products(value: Expr) -> Iterator[Call]:
     if np.dot not in traversal.callees(value):
         return
     match value:
-        case Call(np.dot, (first, second)) if all(_is_float64_vector(arg) for arg in (first, second)):
+        case Call(np.dot, (first, second)) if _are_vectors(first, second):
             yield value
         case Call(intrinsics.ifelse | intrinsics.and_ | intrinsics.or_, (test, *_)):
             yield from _products(test)
@@ -158,8 +158,11 @@ def _products(value: Expr) -> Iterator[Call]:
                 yield from _products(part)
 
 
-def _is_float64_vector(expr: Expr) -> bool:
-    return isinstance(expr.type, Array) and expr.type.dtype == "float64" and expr.type.rank == 1
+def _are_vectors(a: Expr, b: Expr) -> bool:
+    """Whether both are vectors of floats of one precision."""
+    types = [arg.type for arg in (a, b)]
+    dtypes = {type_.dtype for type_ in types if isinstance(type_, Array) and type_.rank == 1}
+    return all(isinstance(type_, Array) and type_.rank == 1 for type_ in types) and dtypes in ({"float64"}, {"float32"})
 
 
 def _is_view(value: Expr) -> TypeGuard[Load]:

@@ -28,7 +28,7 @@ from tapegen.ir.nodes import (
     Store,
     Var,
 )
-from tapegen.ir.types import BOOL, FLOAT, INT, TupleOf
+from tapegen.ir.types import BOOL, INT, Scalar, TupleOf
 from tapegen.loops.analysis.dependence import AliasSets
 from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds, dim
 
@@ -74,8 +74,11 @@ class DotsAhead:
         moves = all(parts[k : k + 2] != vectors[k : k + 2] for k in range(0, len(parts), 2))
         if not moves or len({*vectors, *parts}) > _MOST:
             return (stmt,)
-        numbers = tuple(Var(self.names.fresh(f"{target.name}_ahead"), FLOAT) for target in stmt.targets)
-        self.before += [Assign((number,), Const(0.0), stmt.origin) for number in numbers]
+        numbers = tuple(Var(self.names.fresh(f"{target.name}_ahead"), target.type) for target in stmt.targets)
+        self.before += [
+            Assign((number,), builders.floating(0.0, number.type.dtype), stmt.origin)  # type: ignore[union-attr]
+            for number in numbers
+        ]
         targets = (*stmt.targets, *numbers)
         both = Call(intrinsics.dots, (*vectors, *parts), (), TupleOf(tuple(var.type for var in targets)))
         first = Assign((row,), self._row(), stmt.origin), Assign(targets, both, stmt.origin)
@@ -119,7 +122,8 @@ class DotsAhead:
         moved = [row if item == self.counter else item for item in front]
         there = [self.counter if item == self.counter else item for item in front]
         part = replace(vector, index=(*moved, last) if len(index) > len(front) else tuple(moved))
-        element = Load(vector.array, (*there, plus(self.counter, -self.step)), FLOAT) if grows else None
+        number = Scalar(vector.array.type.dtype, False)  # type: ignore[union-attr]
+        element = Load(vector.array, (*there, plus(self.counter, -self.step)), number) if grows else None
         return _Next(part, element)
 
     def _grows(self, last: Slice) -> bool:

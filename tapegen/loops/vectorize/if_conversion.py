@@ -26,8 +26,10 @@ import operator
 from typing import Any
 
 from tapegen.ir import intrinsics, traversal
+from tapegen.ir.affine import is_real
 from tapegen.ir.nodes import Call, Const, For, Function, Stmt, Var, While
-from tapegen.ir.types import BOOL, Scalar
+from tapegen.ir.types import BOOL
+from tapegen.loops.legalize.scalar_ops import convert, dtype_of
 
 
 def if_convert_division(function: Function) -> Function:
@@ -58,11 +60,12 @@ def _chosen(expr: Any) -> Any:
         case Call(
             intrinsics.ifelse,
             (Call(operator.ne, (Var() as number, Const(0.0) as zero)), Call(operator.truediv, (x, y)), Const(0.0)),
-        ) if x == number and _is_float64(y) and _is_float64(expr):
-            divisor = Call(intrinsics.ifelse, (Call(operator.eq, (x, zero), (), BOOL), Const(1.0), y), (), y.type)
+        ) if x == number and is_real(y) and expr.type == y.type:
+            divisor = Call(
+                intrinsics.ifelse,
+                (Call(operator.eq, (x, zero), (), BOOL), convert(Const(1.0), dtype_of(y)), y),
+                (),
+                y.type,
+            )
             return Call(operator.truediv, (x, divisor), (), expr.type)
     return expr
-
-
-def _is_float64(expr: Any) -> bool:
-    return isinstance(expr.type, Scalar) and expr.type.dtype == "float64"

@@ -57,7 +57,7 @@ from tapegen.ir.nodes import (
     Var,
     While,
 )
-from tapegen.ir.types import BOOL, FLOAT, Array, Scalar
+from tapegen.ir.types import BOOL, Array, Scalar
 from tapegen.loops.analysis.block_queries import names_in, read_after_loops
 from tapegen.loops.analysis.symbolic_bounds import dim
 from tapegen.loops.legalize.scalar_ops import dtype_of, stored
@@ -221,23 +221,28 @@ def _changed(call: Call, sizes: Sizes) -> Expr:
     if call.func is intrinsics.dim and (number := sizes.get(call)) is not None:
         return Const(number)
     match call:
-        case Call(np.dot, (Var(type=Array("float64", 1)) as a, Var(type=Array("float64", 1)) as b), ()):
+        case Call(
+            np.dot,
+            (
+                Var(type=Array("float64" | "float32" as dtype, 1)) as a,
+                Var(type=Array("float64" | "float32" as other, 1)) as b,
+            ),
+            (),
+        ) if dtype == other:
+            type_ = Scalar(dtype, False)
             count = sizes.get(dim(a, 0))
             if count and sizes.get(dim(b, 0)) == count:
-                return functools.reduce(_sum, [_product(a, b, k) for k in range(count)])
+                return functools.reduce(
+                    lambda total, term: Call(operator.add, (total, term), (), type_),
+                    [_product(a, b, k, type_) for k in range(count)],
+                )
     return call
 
 
-def _sum(a: Expr, b: Expr) -> Expr:
-    return Call(operator.add, (a, b), (), _NUMBER)
+def _product(a: Var, b: Var, k: int, type_: Scalar) -> Expr:
+    factors = tuple([Load(each, (Const(k),), type_) for each in (a, b)])
+    return Call(operator.mul, factors, (), type_)
 
-
-def _product(a: Var, b: Var, k: int) -> Expr:
-    factors = tuple([Load(each, (Const(k),), _NUMBER) for each in (a, b)])
-    return Call(operator.mul, factors, (), _NUMBER)
-
-
-_NUMBER = Scalar(FLOAT.dtype, False)
 
 _NUMERIC: frozenset[Any] = frozenset(
     {

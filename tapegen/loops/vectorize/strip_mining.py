@@ -41,8 +41,8 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.ir import intrinsics, traversal
-from tapegen.ir.affine import is_float64, minus, plus
+from tapegen.ir import builders, intrinsics, traversal
+from tapegen.ir.affine import is_real, minus, plus
 from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, Load, Stmt, Store, Var
 from tapegen.ir.types import INT, Array, Scalar
 from tapegen.loops.analysis.dependence import Access, LoopNest
@@ -71,7 +71,7 @@ def strip_mine_reductions(function: Function) -> Function:
 class _StripMining(InnermostLoopPass):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
-        self.terms: list[Var] = []  # buffers for the terms of sums; no two loops use one at the same time
+        self.terms: dict[str, list[Var]] = {}  # for each dtype, buffers that no two loops use at the same time
         self.buffers: list[Stmt] = []
 
     def whole(self) -> Block:
@@ -115,7 +115,7 @@ class _StripMining(InnermostLoopPass):
         if not self._vectorizes(nest) and (nest.checks or not (_pays(nest) or takes_vectors(nest, self.memory.group))):
             return [nest.stmt]
         start, size, k = (Var(self.names.fresh(name), INT) for name in ("start", "size", "k"))
-        terms = dict(zip(sums, self._buffers(len(sums), loop), strict=True))
+        terms = dict(zip(sums, self._buffers(sums, loop), strict=True))
         place = _place(plus(start, k), nest)
         target, body = loop.target, nest.body
         if isinstance(place, Call) and place.func is np.uintp and target not in self._read_beyond:
@@ -129,7 +129,7 @@ class _StripMining(InnermostLoopPass):
                 (total,), value = stmt.targets, stmt.value
                 assert isinstance(value, Call)
                 first.append(Store(terms[total], (k,), value.args[1], False, stmt.origin))
-                term = Load(terms[total], (k,), Scalar("float64", False))
+                term = Load(terms[total], (k,), Scalar(_dtype(value.args[1]), False))
                 second.append(replace(stmt, value=replace(value, args=(total, term))))
             else:
                 first.append(stmt)
@@ -151,13 +151,20 @@ class _StripMining(InnermostLoopPass):
 
         return vector_form(nest.body, self._is_exact, lasts, self.names.copy()) is not None
 
-    def _buffers(self, count: int, loop: For) -> list[Var]:
+    def _buffers(self, sums: dict[Var, Expr], loop: For) -> list[Var]:
         """A buffer for the terms of each sum."""
-        while len(self.terms) < count:
-            array = Var(self.names.fresh("terms"), Array("float64", 1, "C"))
-            self.terms.append(array)
-            self.buffers.append(Assign((array,), Call(np.empty, (Const(_LENGTH),), (), array.type), loop.origin))
-        return self.terms[:count]
+        found: list[Var] = []
+        for term in sums.values():
+            own = self.terms.setdefault(_dtype(term), [])
+            unused = [array for array in own if array not in found]
+            if not unused:
+                type_ = Array(_dtype(term), 1, "C")
+                unused = [Var(self.names.fresh("terms"), type_)]
+                own += unused
+                made = builders.new_array(np.empty, (Const(_LENGTH),), type_)
+                self.buffers.append(Assign((unused[0],), made, loop.origin))
+            found.append(unused[0])
+        return found
 
 
 def _place(number: Expr, nest: LoopNest) -> Expr:
@@ -168,18 +175,23 @@ def _place(number: Expr, nest: LoopNest) -> Expr:
     return Call(np.uintp, (number,), (), INT) if mentioned[target] == as_index else number
 
 
-def _sums(nest: LoopNest) -> list[Var]:
-    """Scalars to which each iteration adds once, and that it reads for nothing else."""
+def _sums(nest: LoopNest) -> dict[Var, Expr]:
+    """Scalars to which each iteration adds once, and that it reads for nothing else; and what it adds."""
     reads = Counter(var for stmt in nest.body for header in stmt.headers for var in _reads(header))
     writes = Counter(var for stmt in nest.body for var in stmt.targets)
-    found: list[Var] = []
+    found: dict[Var, Expr] = {}
     for stmt in nest.body:
         match stmt:
             case Assign((target,), Call(operator.add | operator.sub, (first, term))) if (
-                first == target and reads[target] == writes[target] == 1 and is_float64(target) and is_float64(term)
+                first == target and reads[target] == writes[target] == 1 and is_real(target) and is_real(term)
             ):
-                found.append(target)
+                found[target] = term
     return found
+
+
+def _dtype(number: Expr) -> str:
+    assert isinstance(number.type, Scalar)
+    return number.type.dtype
 
 
 def _reads(header: Any) -> list[Var]:
@@ -242,7 +254,7 @@ def takes_vectors(nest: LoopNest, group: Callable[[Var], Var], funcs: Set[Any] =
 def _lies_beside(access: Access, nest: LoopNest) -> bool:
     """Whether an element is adjacent to that of the previous iteration, or the same."""
     type_, (counter,) = access.array.type, nest.counters
-    if not isinstance(type_, Array) or type_.dtype != "float64":
+    if not isinstance(type_, Array) or type_.dtype not in ("float64", "float32"):
         return False
     varying = nest.assigned | {counter}
     *front, last = access.index or (Const(0),)
@@ -294,6 +306,7 @@ SHORT: frozenset[Any] = frozenset(
             np.sqrt,
             math.sqrt,
             builtins.float,
+            np.float32,
         ),
         *(np.maximum, np.minimum, np.isnan, math.isnan, math.fabs),
     }

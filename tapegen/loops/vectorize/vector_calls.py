@@ -41,8 +41,8 @@ from typing import Any
 
 import numpy as np
 
-from tapegen.ir import intrinsics, traversal, vector_math
-from tapegen.ir.affine import is_float64, is_int, linear
+from tapegen.ir import builders, intrinsics, traversal, vector_math
+from tapegen.ir.affine import is_int, linear
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Comment, Const, Expr, For, Function, If, Load, Stmt, Store, Var
 from tapegen.ir.types import BOOL, INT, Scalar
@@ -51,6 +51,7 @@ from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.independence import is_independent, is_short
 from tapegen.loops.analysis.loop_visitor import InnermostLoopPass
 from tapegen.loops.analysis.rounding_sensitive import deciding, overflowing
+from tapegen.loops.legalize.scalar_ops import dtype_of
 from tapegen.loops.vectorize.check_coalescing import whole
 
 
@@ -198,21 +199,21 @@ def vector_form(
     left = [stmt for stmt in body if any(exact(var) for var in _results(stmt))]
     far: dict[Stmt, list[Expr]] = {}
     for stmt in body:
-        angles = [] if stmt in left else [part.args[0] for part in _parts(stmt) if part.func in _PERIODIC]
+        angles = [] if stmt in left else [part.args[0] for part in _parts(stmt) if _variant(part) in _PERIODIC_VARIANTS]
         always = _CONDITIONAL.isdisjoint(traversal.calls(stmt))
         for angle in angles:
-            if _bound(angle, made) <= vector_math.LARGEST_ANGLE or (traversal.loads(angle) and not always):
+            if _is_near(angle, made) or (traversal.loads(angle) and not always):
                 continue
             if _needed(body, {stmt: [_is_far(angle)]}) is not None:
                 far.setdefault(stmt, []).append(angle)
 
     def changed(stmt: Stmt) -> Stmt:
         def chosen(expr: Any) -> Any:
-            if not _is_call(expr) or expr.func not in VECTORS or not all(map(is_float64, expr.args)):
+            func = _variant(expr) if _is_call(expr) else None
+            if func is None:
                 return expr
-            near = expr.func not in _PERIODIC or expr.args[0] in far.get(stmt, [])
-            near = near or _bound(expr.args[0], made) <= vector_math.LARGEST_ANGLE
-            return replace(expr, func=VECTORS[expr.func]) if near else expr
+            near = func not in _PERIODIC_VARIANTS or expr.args[0] in far.get(stmt, []) or _is_near(expr.args[0], made)
+            return replace(expr, func=func) if near else expr
 
         return traversal.map_headers(stmt, lambda header: traversal.map_expr(header, chosen))
 
@@ -257,13 +258,13 @@ def _parts(stmt: Stmt) -> Iterator[Call]:
 def _bound(expr: Expr, made: Mapping[Var, Expr | None]) -> float:
     """An upper bound of the magnitude of a scalar; NaN counts as small."""
     match expr:
-        case Const(int() | float() as value):
-            return abs(value)
+        case Const(value) if isinstance(value, int | float | np.float32):
+            return abs(float(value))
         case Var() if (source := made.get(expr)) is not None:
             return _bound(source, made)
         case Call(func) if func in _AT_MOST_ONE:
             return 1.0
-        case Call(operator.neg | builtins.abs, (a,)):
+        case Call(operator.neg | builtins.abs | builtins.float | np.float32, (a,)):
             return _bound(a, made)
         case Call(operator.add | operator.sub, (a, b)):
             return _bound(a, made) + _bound(b, made)
@@ -273,9 +274,24 @@ def _bound(expr: Expr, made: Mapping[Var, Expr | None]) -> float:
     return math.inf
 
 
+def _variant(call: Call) -> Any:
+    """The vector variant of a function for the precision of its operand, if there is one."""
+    variants = VECTORS.get(call.func)
+    return None if variants is None else variants.get(dtype_of(call.args[0]))
+
+
+def _is_near(angle: Expr, made: Mapping[Var, Expr | None]) -> bool:
+    return _bound(angle, made) <= _largest(angle)
+
+
 def _is_far(angle: Expr) -> Expr:
     size = Call(builtins.abs, (angle,), (), angle.type)
-    return Call(operator.gt, (size, Const(vector_math.LARGEST_ANGLE)), (), BOOL)
+    return Call(operator.gt, (size, builders.floating(_largest(angle), dtype_of(angle))), (), BOOL)
+
+
+def _largest(angle: Expr) -> float:
+    """The largest angle that the vector variants take."""
+    return vector_math.LARGEST_ANGLE[dtype_of(angle)]
 
 
 def _wrong(check: If, body: Block) -> Expr:
@@ -362,31 +378,36 @@ def _is_number_or_test(expr: Expr) -> bool:
     )
 
 
-VECTORS: dict[Any, Any] = {
-    np.exp: vector_math.vexp,
-    np.log: vector_math.vlog,
-    np.log1p: vector_math.vlog1p,
-    np.sin: vector_math.vsin,
-    np.cos: vector_math.vcos,
-    np.tanh: vector_math.vtanh,
-    math.exp: vector_math.vexp,
-    math.log: vector_math.vlog,
-    math.log1p: vector_math.vlog1p,
-    math.sin: vector_math.vsin,
-    math.cos: vector_math.vcos,
-    math.tanh: vector_math.vtanh,
-    math.erf: vector_math.verf,
-    math.erfc: vector_math.verfc,
+_EXP = {"float64": vector_math.vexp, "float32": vector_math.vexpf}
+_LOG = {"float64": vector_math.vlog, "float32": vector_math.vlogf}
+_LOG1P = {"float64": vector_math.vlog1p, "float32": vector_math.vlog1pf}
+_SIN = {"float64": vector_math.vsin, "float32": vector_math.vsinf}
+_COS = {"float64": vector_math.vcos, "float32": vector_math.vcosf}
+_TANH = {"float64": vector_math.vtanh, "float32": vector_math.vtanhf}
+_ERF = {"float64": vector_math.verf}
+
+VECTORS: dict[Any, dict[str, Any]] = {
+    **dict.fromkeys((np.exp, math.exp), _EXP),
+    **dict.fromkeys((np.log, math.log), _LOG),
+    **dict.fromkeys((np.log1p, math.log1p), _LOG1P),
+    **dict.fromkeys((np.sin, math.sin), _SIN),
+    **dict.fromkeys((np.cos, math.cos), _COS),
+    **dict.fromkeys((np.tanh, math.tanh), _TANH),
+    math.erf: _ERF,
+    math.erfc: {"float64": vector_math.verfc},
 }
-"""The functions that have a vector variant; where one raises an error in Python, a check detects it.
+"""The functions that have vector variants, for some dtypes; where one raises an error in Python, a check detects it.
 
 The pipeline adds external functions.
 """
 
+_PERIODIC_VARIANTS = frozenset({*_SIN.values(), *_COS.values()})
 _CHOSEN = frozenset(vector_math.CALLED)
 _PERIODIC = frozenset({np.sin, np.cos, math.sin, math.cos})
 _AT_MOST_ONE = (
-    _PERIODIC | {np.tanh, math.tanh, math.erf} | {VECTORS[func] for func in (np.sin, np.cos, np.tanh, math.erf)}
+    _PERIODIC
+    | {np.tanh, math.tanh, math.erf}
+    | {func for several in (_SIN, _COS, _TANH, _ERF) for func in several.values()}
 )
 _CONDITIONAL: frozenset[Any] = frozenset({intrinsics.ifelse, intrinsics.and_, intrinsics.or_})
 """Calls whose operands are not all evaluated: an element among them may be out of bounds."""
@@ -399,7 +420,8 @@ _TESTS: frozenset[Any] = frozenset(
         *(operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.not_),
         *(operator.and_, operator.or_, builtins.abs, math.fabs, np.sqrt, math.sqrt),
         *(np.isnan, math.isnan, math.isinf, math.isfinite),
+        *(builtins.float, np.float32),
     }
 )
-_PLAIN: frozenset[Any] = _ARITHMETIC | _TESTS | _CONDITIONAL | {builtins.float, np.maximum, np.minimum}
+_PLAIN: frozenset[Any] = _ARITHMETIC | _TESTS | _CONDITIONAL | {np.maximum, np.minimum}
 """The functions that LLVM vectorizes itself."""
