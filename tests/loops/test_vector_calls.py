@@ -152,7 +152,6 @@ def test_values_and_gradients_of_single_precision(far: float) -> None:
             np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5 * (1.0 + np.abs(want).max()))
 
 
-@pytest.mark.compiled
 def test_python_may_run_what_is_compiled() -> None:
     x, y, n = args(5)
     f = build_numba(emit(lower_to_loops(read(LOOP, (x, y, n))), decorator=decorator_text()), from_start=True)

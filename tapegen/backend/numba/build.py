@@ -35,6 +35,7 @@ from numba.core.compiler import Compiler, CompilerBase
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError, NumbaPendingDeprecationWarning, NumbaPerformanceWarning
+from numba.core.registry import CPUDispatcher
 
 from tapegen.backend.background import interruptible_source
 from tapegen.backend.background.availability import waiting
@@ -211,7 +212,8 @@ def build_numba(
         own = namespace[name]
         own.targetoptions["no_cfunc_wrapper"] = True  # C calls none of them
         if name != source.entry:
-            own.targetoptions["no_cpython_wrapper"] = True  # nor does Python
+            own.targetoptions["no_cpython_wrapper"] = True  # nor does Python, which has no code of it to enter
+            own.__class__ = _Helper
         if own.targetoptions.get("forceinline"):
             namespace[name] = _inlined.setdefault(inspect.getsource(own.py_func), own)
         if namespace[name] is own:
@@ -228,6 +230,13 @@ def build_numba(
             _share_with_read_only(entry)
         weakref.finalize(entry, _forget, namespace, source)
     return entry
+
+
+class _Helper(CPUDispatcher):
+    """A function that compiled code calls; in Python, where the `py_func` of its caller runs, it is its text."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.py_func(*args, **kwargs)
 
 
 def _share_with_read_only(dispatcher: Any) -> None:
