@@ -159,6 +159,26 @@ def test_what_is_stored_before_the_loop_is_the_scalar() -> None:
         assert_same_text(program, arguments(5), arguments(1), arguments(0))
 
 
+ONLY_STORED_BEFORE = """
+def f(x, y, m, n):
+    for i in range(n):
+        m[i, 0] = 0.5
+        m[i, 0] = 2.0
+        for k in range(y.shape[0]):
+            m[i, 0] += y[y.shape[0] - 1]
+            y[y.shape[0] - 1] = m[i, 0] * 0.25
+    return m
+"""
+
+
+def test_what_is_stored_before_the_loop_stays_without_an_iteration() -> None:
+    """The last element of y exists where the loop runs: it is loaded in a branch."""
+    cases = [(R.random(4), R.random(size), R.random((4, 4)), 4) for size in (3, 1, 0)]
+    text = lowered_text(ONLY_STORED_BEFORE, *cases[0])
+    assert "m[i, 0] = 2.0" in text and "if " in text
+    assert_same_text(ONLY_STORED_BEFORE, *cases)
+
+
 WITHIN = """
 def f(x, m, n):
     for i in range({rows}):

@@ -60,21 +60,27 @@ class _Holding(InnermostLoopPass):
         stored = {(stmt.array, stmt.index) for stmt in nest.body if isinstance(stmt, Store)}
         loads = {element: Load(*element, number.type) for element, number in numbers.items()}
         held = dict(_stored_before(before, numbers, stored))
-        out: list[Stmt] = [
-            Assign((number,), held.get(element, loads[element]), loop.origin) for element, number in numbers.items()
-        ]
-        out.append(replace(loop, body=tuple(_with_numbers(nest.body, numbers))))
-        out += [Store(*element, numbers[element], False, loop.origin) for element in numbers if element in stored]
         test = has_iteration(loop)
-        if (
+        unconditional = (
             test is None
             or _surely_runs(loop, outside.facts)
             or all(
                 element in held or already_accessed(load, before) or is_within(load, outside.facts)
                 for element, load in loads.items()
             )
-        ):
+        )
+        if unconditional:
+            del before[len(before) - len(held) :]
+        else:
+            held.clear()  # without an iteration, these stores are the only ones
+        out: list[Stmt] = [
+            Assign((number,), held.get(element, loads[element]), loop.origin) for element, number in numbers.items()
+        ]
+        out.append(replace(loop, body=tuple(_with_numbers(nest.body, numbers))))
+        out += [Store(*element, numbers[element], False, loop.origin) for element in numbers if element in stored]
+        if unconditional:
             return out
+        assert test is not None
         return [If(test, tuple(out), (), loop.origin)]
 
     def _number(self, array: Var) -> Var:
@@ -110,12 +116,15 @@ class _Holding(InnermostLoopPass):
 def _stored_before(
     before: list[Stmt], elements: Container[Element], stored: Set[Element]
 ) -> Iterator[tuple[Element, Expr]]:
-    """What the statements right before a loop store into elements that are stored again after it; they are removed."""
-    while before and isinstance(last := before[-1], Store):
-        element = last.array, last.index
-        if element not in elements or element not in stored or last.accumulate or traversal.loads(last.value):
+    """What statements right before a loop store into elements that are stored again after it, the last one first."""
+    found: set[Element] = set()
+    for last in reversed(before):
+        if not isinstance(last, Store) or last.accumulate or traversal.loads(last.value):
             return
-        before.pop()
+        element = last.array, last.index
+        if element not in elements or element not in stored or element in found:
+            return
+        found.add(element)
         dtype = element[0].type.dtype  # type: ignore[union-attr]
         yield element, convert(last.value, dtype) if dtype_of(last.value) == dtype else rounded(last.value, dtype)
 
