@@ -92,6 +92,23 @@ def test_gradients_are_those_of_the_loop(function: Any) -> None:
     assert " >= " in text.split("backward sweep")[1]
 
 
+def passed_on(u: Any, a: Any) -> Any:
+    """The backward sweep adds to elements of vectors and of matrices."""
+    for i in range(1, u.shape[0]):
+        for j in range(1, u.shape[0]):
+            a[i, j] = a[i - 1, j - 1] * u[j] + a[i - 1, j]
+    return np.sum(a * a)
+
+
+def test_additions_to_arrays_of_several_ranks() -> None:
+    u, a = R.random(9), R.random((9, 9))
+    with uncompiled():
+        ours = tg.differentiable(passed_on, wrt=(0, 1), backend="numba", cache=False).value_and_grad(u, a.copy())
+    want = tg.differentiable(passed_on, wrt=(0, 1), backend="python").value_and_grad(u, a.copy())
+    for part, right in zip(ours[1], want[1], strict=True):
+        np.testing.assert_allclose(part, right, rtol=1e-12)
+
+
 def carried(u: Any) -> Any:
     """Each iteration waits for the sum of the one before."""
     x = np.zeros(u.shape[0])

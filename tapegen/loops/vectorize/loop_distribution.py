@@ -215,13 +215,14 @@ def _groups(leaving: list[Store], counter: Var, numbers: set[Var]) -> list[_Grou
         forms = [linear(item) for item in stmt.index]  # type: ignore[arg-type]
         axis = next(k for k, form in enumerate(forms) if form.coefficient(counter))
         for k, group in enumerate(groups):
+            if (stmt.array, stmt.value, axis) != (group.store.array, group.store.value, group.axis):
+                continue
             first = linear(group.store.index[axis])  # type: ignore[arg-type]
             gap = forms[axis] - first
-            others = (
+            together = (
                 stmt.index[:axis] == group.store.index[:axis]
                 and stmt.index[axis + 1 :] == group.store.index[axis + 1 :]
             )
-            together = (stmt.array, stmt.value, axis) == (group.store.array, group.store.value, group.axis) and others
             if together and gap.is_constant and first.coefficient(counter) == 1 and _is_multiple(stmt.value, numbers):
                 wider = replace(group, shifts=(*group.shifts, gap.constant))
                 if wider.width <= _WIDEST:
