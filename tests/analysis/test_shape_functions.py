@@ -224,3 +224,21 @@ def test_gradients_of_vectors_with_halos(backend):
         np.testing.assert_allclose(gradient, estimate, rtol=1e-7, atol=1e-9)
     text = str(derived.inspect(np.ones(8), 3).joint)
     assert "sum_to" not in text and ".append(" not in text
+
+
+STATED = """
+def f(x):
+    n = x.shape[0]
+    return np.zeros({size}).shape[0]
+"""
+
+
+@pytest.mark.parametrize("size", ["max(n - 1, 0)", "max(n - 3, 0)", "n + min(1, n) + min(2, n) - 3", "min(n, 2) - 1"])
+def test_sizes_that_programs_state_are_not_clamped(size):
+    """A slice with a negative number of elements is empty; an array of a negative size is an error."""
+    text = STATED.format(size=size)
+    func, reference = uncompiled(text, (np.ones(5),)), python_function(text)
+    for n in (0, 2, 3, 6):
+        ours, theirs = Outcome(func, (np.ones(n),)), Outcome(reference, (np.ones(n),))
+        assert ours.error is theirs.error, n
+        assert theirs.error is not None or ours.value == theirs.value

@@ -45,20 +45,23 @@ def axes_of(w: LoopBuilder, axis: Any, rank: int) -> tuple[int, ...]:
 
 def shape_extents(w: LoopBuilder, expr: Expr) -> Extents:
     """The extents that a shape argument states."""
+
+    def stated(size: Expr) -> Extent:
+        return Extent(size, w.facts.form(size))  # as it is: a negative one is an error, where a slice would be empty
+
     match expr:
         case Tuple(items):
-            return tuple(w.extent(scalar(w, item)) for item in items)
+            return tuple(stated(scalar(w, item)) for item in items)
         case Const(tuple() as sizes):
-            return tuple(w.extent(Const(size)) for size in sizes)
+            return tuple(stated(Const(size)) for size in sizes)
         case Call(intrinsics.shape | np.shape, (array,)):
             return lazy(w, array).extents
     if isinstance(expr.type, Scalar):
-        return (w.extent(w.bind(scalar(w, expr))),)
+        return (stated(w.bind(scalar(w, expr))),)
     if isinstance(expr.type, TupleOf):
         shape = w.bind(scalar(w, expr))
         return tuple(
-            w.extent(w.bind(Call(intrinsics.item, (shape, Const(k)), (), INT), "n"))
-            for k in range(len(expr.type.items))
+            stated(w.bind(Call(intrinsics.item, (shape, Const(k)), (), INT), "n")) for k in range(len(expr.type.items))
         )
     raise w.unsupported("a shape that is computed")
 
