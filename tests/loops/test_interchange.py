@@ -130,3 +130,35 @@ def test_additions_of_a_backward_sweep_have_no_order() -> None:
     np.testing.assert_allclose(func(a, b, x, 5, 4)[0], want, rtol=1e-13)
     reads = nest("a[i + 1, j] += b[i, j + 1] * 2.0; x[i] += a[i, j + 1]")
     assert order(interchanged(reads, A, A, np.ones(6), 4, 4, backward=True)[0]) == ["j", "i"]
+
+
+BOUNDS = """
+def f(a, p, n):
+    k = p[1]
+    for j in range({bounds}):
+        for i in range(n):
+            a[i, j] *= 0.5
+            {body}
+    return a
+"""
+
+
+@pytest.mark.parametrize(
+    ("bounds", "body", "expected"),
+    [
+        ("p[0]", "p[i] = 2", "ji"),
+        ("p[0], n", "p[i] = 2", "ji"),
+        ("n - 1, p[0], -1", "p[i] = 2", "ji"),
+        ("k", "k = i", "ji"),
+        ("k", "p[i] = 2", "ij"),
+    ],
+)
+def test_bounds_are_computed_once(bounds: str, body: str, expected: str) -> None:
+    """In the new order those of the outer loop are computed again for each row."""
+    text = BOUNDS.format(bounds=bounds, body=body)
+    new, func = interchanged(text, A, np.ones(6, int), 4)
+    assert "".join(order(new)) == expected
+    for first in (1, 5):
+        a, p = R.normal(size=(6, 6)), np.full(6, first)
+        want = python_function(text)(a.copy(), p.copy(), 6)
+        np.testing.assert_array_equal(func(strict(a.copy()), strict(p.copy()), 6), want)

@@ -129,8 +129,9 @@ def _perfect(outer: Stmt) -> LoopNest | None:
     nest = in_loops((outer, inner), (*outer.body[:-1], *inner.body))
     if nest is None or inner.target == outer.target:
         return None
-    varying = {outer.target, *nest.assigned}
-    if any(traversal.loads(end) or traversal.free_vars(end) & varying for end in (inner.start, inner.stop)):
+    varying = {*nest.counters, *nest.assigned}
+    ends = (outer.start, outer.stop, inner.start, inner.stop)  # how often these are computed is another after it
+    if any(traversal.loads(end) or traversal.free_vars(end) & varying for end in ends):
         return None
     if not all(isinstance(stmt, (Assign, Comment, For)) for stmt in outer.body):
         return None
