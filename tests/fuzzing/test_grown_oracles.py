@@ -11,7 +11,7 @@ import pytest
 import tapegen as tg
 from tests.grown.checks import NAN, RIGHT, WRONG, OutOfTime, judge, limited
 from tests.grown.grow import grown
-from tests.grown.reference import Reference
+from tests.grown.reference import Reference, slope
 from tests.grown.values import is_real, leaves
 
 NARROW = {
@@ -47,6 +47,12 @@ def test_rounding_that_decides_has_no_derivative() -> None:
     reference = Reference(module("return x * x if x < np.asarray(x, dtype=np.float32) else v[0] * x"))
     assert np.isnan(reference.slopes[1]) or abs(reference.slopes[1]) > 1.0
     reference.close()
+
+
+@pytest.mark.parametrize("curvature", [0.0, 3.0, 30.0])
+def test_small_kinks_are_found_under_a_curvature(curvature: float) -> None:
+    assert np.isnan(slope(lambda t: 2.0 * t + 1e-3 * abs(t) + curvature * t * t, 0.0))
+    assert slope(lambda t: 2.0 * t + curvature * t * t, 0.0) == pytest.approx(2.0)
 
 
 EQUAL = "v[:] = v[0] * v[0] * 2.3\n    v[0] = np.std(v)\n    return np.sum(v[:2]) * x"

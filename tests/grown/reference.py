@@ -237,13 +237,14 @@ def slope_and_doubt(
     for step in steps:
         values = {k: at(k * step) for k in (-2, -1, 1, 2)}
         found.append(sum(values[k] * factor for k, factor in STENCIL) / step)
-        # the two sides' slopes differ by a multiple of the step, unless there is a kink
-        bends.append(abs(values[1] - 2 * centre + values[-1]) / step)
+        bends.append((values[1] - 2 * centre + values[-1]) / step)
     scale = max(1.0, abs(found[0]))
     doubt = abs(found[0] - found[1])
     if not all(np.isfinite(found)) or doubt > agree * scale:
         return float("nan"), float("nan")
-    if bends[1] > 0.5 * bends[0] + 0.1 * agree * scale * max(1.0, abs(centre)):
+    # the slopes of the two sides differ by the kink and a multiple of the step, which two steps tell apart
+    kink = (steps[0] * bends[1] - steps[1] * bends[0]) / (steps[0] - steps[1])
+    if abs(kink) > agree * scale * max(1.0, abs(centre)):
         return float("nan"), float("nan")
     return (found[1] if abs(found[1]) > 1e-7 else found[0]), doubt + 1e-9 * scale * max(1.0, abs(centre))
 

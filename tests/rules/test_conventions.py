@@ -307,3 +307,16 @@ def test_numbers_of_two_kinds_are_the_wider_and_equal(x: float) -> None:
     value, _ = differentiable(two_kinds, wrt=(0, 1), backend="python").vjp(x, np.float64(0.5))
     assert value == two_kinds(x, np.float64(0.5))
     assert [type(part) for part in value] == [float, float, np.float64]
+
+
+def test_perfect_correlations_have_a_curvature() -> None:
+    """The largest values that there are, of the cosine of an angle: what rounding puts beyond them is not cut off."""
+    x, v = np.array([-0.56, -0.14, -1.41]), np.array([0.3, -0.8, 0.5])
+    function = differentiable(lambda x, y: np.corrcoef(x, y)[0, 1], backend="python")
+    np.testing.assert_allclose(function.grad(x, x.copy()), 0.0, atol=1e-14)
+    known, moving = x - x.mean(), v - v.mean()
+    length = np.sum(known * known)
+    across = moving - known * np.sum(moving * known) / length
+    for factor in (1.0, -2.0):
+        product = tg.hvp(function, (x, factor * x), (v, None))
+        np.testing.assert_allclose(product, -np.sign(factor) * across / length, rtol=1e-9)

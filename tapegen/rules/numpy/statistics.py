@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tapegen.rules.gradient_modifiers import stop_gradient
 from tapegen.rules.helpers import axes_tuple, flat, require
 from tapegen.rules.registry import expands, fixed, linear
 
@@ -26,7 +27,9 @@ def corrcoef(x, y=None, rowvar=True):
     if np.ndim(x) < 2 and y is None:
         return matrix[0, 0] / matrix[0, 0]
     scale = np.sqrt(np.diagonal(matrix))
-    return np.squeeze(np.clip(matrix / np.expand_dims(scale, 1) / scale, -1.0, 1.0))
+    found = matrix / np.expand_dims(scale, 1) / scale
+    # what is beyond 1 is rounding: a perfect correlation has no slope, but it has a curvature
+    return np.squeeze(found + stop_gradient(np.clip(found, -1.0, 1.0) - found))
 
 
 def observations(m, y, rowvar):
