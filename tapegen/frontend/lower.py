@@ -364,6 +364,11 @@ def _always_raises(cx: Context, func: FunctionType) -> NotDifferentiable:
         parts = (part.value if isinstance(part, Const) else "..." for part in last.message)
         detail = f": {last.exception.__name__}: {', '.join(map(str, parts))}"
     if func.__module__.startswith("tapegen.rules."):
+        if isinstance(last, Raise) and detail.startswith(
+            f": TypeError: {func.__name__}() "
+        ):  # of the rule's parameters
+            advice = "Leave the argument out, or write what it does with other functions."
+            return NotDifferentiable(f"the rule of '{func.__name__}' has fewer parameters{detail}.", advice)
         return NotDifferentiable(f"'{func.__name__}' has no derivative here{detail}.", "Write it in another form.")
     return NotDifferentiable(f"'{func.__name__}' fails for these arguments{detail}.", "Check their types and ranks.")
 

@@ -29,6 +29,7 @@ from tapegen.frontend.source.parse import MISSING
 from tapegen.frontend.source.syntax_tree import arguments_of
 from tapegen.frontend.templates import builtin_functions
 from tapegen.frontend.values.captures import class_member, has_attribute, note_read, special_method
+from tapegen.frontend.values.constant_shapes import extent
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.materialize import describe, is_int, operand, static, struct_of, type_of
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, tuple_of
@@ -237,6 +238,9 @@ def _sum(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         items = series_of(cx, items)
         if items.unroll:
             items = tuple_of(items.item(StaticValue(k)) for k in range(items.length))
+    type_ = type_of(items)
+    if isinstance(type_, Array) and type_.rank and known_value(extent(cx, operand(cx, items), 0)) == 0:
+        return start  # also if it is an integer and the array is not
     if isinstance(items, Series) or (struct_of(cx, items) is None and not isinstance(items, StaticValue)):
         return inline_template(cx, _SUM_OF, [items, start])
     total = start

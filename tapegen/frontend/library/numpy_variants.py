@@ -12,6 +12,7 @@ from tapegen.errors import NotDifferentiable
 from tapegen.frontend.calls.handlers import PASSED_ON, handles
 from tapegen.frontend.calls.library_calls import call_library
 from tapegen.frontend.calls.resolve import call_value
+from tapegen.frontend.expressions.subscripts import Place, load_place
 from tapegen.frontend.library.builtins import Args, Hint, Kwargs
 from tapegen.frontend.lowering.emit import emit_call
 from tapegen.frontend.values.context import Context
@@ -89,6 +90,16 @@ def _poly(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return call_library(cx, np.poly, args, kwargs, hint)
 
 
+@handles(np.polyfit, takes="x, y, deg, rcond=None, full=False, w=None, cov=False")
+def _polyfit(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    cov = args[6] if len(args) > 6 else kwargs.get("cov", StaticValue(False))
+    if known_value(cov) is not False:
+        reason = "np.polyfit(cov=) has no rule."
+        raise cx.refusal(NotDifferentiable, reason, "Leave cov out, and compute the covariance from np.vander.")
+    named = {name: value for name, value in kwargs.items() if name != "cov"}
+    return call_library(cx, np.polyfit, args[:6], named, hint)
+
+
 def _at_many(func: Any) -> None:
     @handles(func, takes=PASSED_ON)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
@@ -112,9 +123,14 @@ def _nan_to_num(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     copy = known_value(named.pop("copy", StaticValue(True)))
     own = copy is not UNKNOWN and not copy and isinstance(type_of(x), Array)
     if not named:
-        return call_library(cx, np.nan_to_num, [x], {"out": x} if own else {}, hint)
-    result = cx.call(cx, StaticValue(decompositions.instead_of_missing), (x,), named)
-    return call_library(cx, np.positive, [result], {"out": x}) if own else result
+        result = call_library(cx, np.nan_to_num, [x], {"out": x} if own else {}, hint)
+    else:
+        result = cx.call(cx, StaticValue(decompositions.instead_of_missing), (x,), named)
+        result = call_library(cx, np.positive, [result], {"out": x}) if own else result
+    type_ = type_of(result)
+    if own and isinstance(type_, Array) and not type_.rank:
+        return load_place(cx, Place(result, []))  # NumPy returns `x[()]`
+    return result
 
 
 def _about(func: Any, text: Any) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from tapegen.errors import AliasError, BadArgument, NotDifferentiable
 from tapegen.frontend.expressions.subscript_stores import store_place
-from tapegen.frontend.expressions.subscripts import Place
+from tapegen.frontend.expressions.subscripts import Place, load_place
 from tapegen.frontend.values.complex_parts import is_part
 from tapegen.frontend.values.constant_shapes import extent
 from tapegen.frontend.values.context import Context
@@ -48,7 +48,7 @@ def write_result(
         if func in _WRITE_EARLY:
             refuse_overlap(cx, func, out, operands)
         store_place(cx, Place(out, []), result)
-        return out
+        return load_place(cx, Place(out, [])) if _gives_a_number(func, out.type, operands) else out
     places = struct_of(cx, out) if isinstance(out, (Struct, Ref, Captured)) else None
     if places is not None and len(places.children) == 1 and not isinstance(result, Struct):
         return write_result(cx, func, places.children[0], result, operands, casting)
@@ -63,6 +63,17 @@ def write_result(
             for place, made in pairs
         ]
     )
+
+
+def _gives_a_number(func: Any, out: Array, operands: Iterable[Any]) -> bool:
+    """Whether a call returns the element of its output array: `np.dot` does, and methods of NumPy's scalars."""
+    if out.rank:
+        return False
+    if func is np.dot:
+        return True
+    first = next((type_of(value) for value in operands), None)
+    is_scalar = isinstance(first, Scalar) and not first.python
+    return is_scalar and not isinstance(func, np.ufunc) and hasattr(np.generic, getattr(func, "__name__", ""))
 
 
 def _is_of_elements(func: Any) -> bool:

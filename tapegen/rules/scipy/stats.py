@@ -289,4 +289,4 @@ def multivariate_normal_logpdf(x, mean, cov, allow_singular=False):
     lower = np.linalg.cholesky(cov)
     whitened = np.linalg.solve(lower, (x - mean).T)
     log_det = np.sum(np.log(np.diag(lower)))
-    return -0.5 * np.sum(whitened * whitened, axis=0) - log_det - 0.5 * LOG_TWO_PI * np.shape(cov)[0]
+    return np.squeeze(-0.5 * np.sum(whitened * whitened, axis=0) - log_det - 0.5 * LOG_TWO_PI * np.shape(cov)[0])
