@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 import tapegen as tg
+from tapegen.ir import traversal
+from tapegen.ir.nodes import Function
+from tapegen.loops.pipeline import lower_to_loops
 from tests.loops.test_innermost_loops import assert_same_text
-from tests.nests_reader import lowered_text
+from tests.nests_reader import lowered_text, read
 from tests.oracle import numerical_gradient
 
 R = np.random.default_rng(31)
@@ -205,3 +208,26 @@ def test_a_compiled_gradient_and_a_product_of_a_hessian() -> None:
     product = tg.hvp(products_with_columns, (a, x), tangents)
     for found, wanted in zip(product, tg.hvp(products_with_columns, (a, x), tangents, backend="python"), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-11)
+
+
+PLAIN_ROWS = """
+def f(a, b, x, m, n):
+    for k in range(n):
+        for i in range(m):
+            a[i, k] = x[i]
+        t = b[0, k]
+        for i in range(m):
+            a[i, k] += t
+    return a
+"""
+
+
+def test_both_versions_have_statements_of_their_own() -> None:
+    """Later passes know statements by their identity."""
+    for text in (PLAIN_ROWS, SUMS, SEVERAL_LOOPS):
+
+        def check(name: str, function: Function) -> None:
+            found = traversal.statements(function.body)
+            assert len(set(map(id, found))) == len(found), name
+
+        lower_to_loops(read(text, SIZES[0]), watch=check)

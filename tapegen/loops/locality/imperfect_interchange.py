@@ -290,7 +290,7 @@ def _along(found: _Trips, stmts: Sequence[Stmt], rows: dict[Var, Var]) -> For:
         new: Any = traversal.map_headers(stmt, lambda part: traversal.substitute(part, loads))
         if isinstance(new, Assign) and new.targets[0] in rows:
             new = _stored(rows[new.targets[0]], counter, new)
-        body.append(new)
+        body.append(replace(stmt) if new is stmt else new)  # the original is in the other version
     return For(counter, Const(0), found.count, Const(1), tuple(body), found.loop.origin)
 
 
