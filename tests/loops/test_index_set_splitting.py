@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tapegen as tg
+from tests.chunk_orders import checked_chunks
 from tests.grown.loop_texts import uncompiled
 from tests.nests_reader import assert_same, lowered_text
 
@@ -166,3 +167,25 @@ def test_long_functions_do_not_grow_without_end() -> None:
     few, many = (lowered_text(f"def f(x, y):\n{loops * n}    return y", R.random(8), R.random(8)) for n in (10, 300))
     assert few.count("for ") == 2 * 10
     assert 300 + 50 < many.count("for ") < 300 + 250
+
+
+def added_from_the_second(v: Any, a: Any) -> Any:
+    v = v.copy()
+    for i in range(1, a.shape[1] - 1):
+        for j in range(a.shape[0]):
+            if j > 1:
+                v[j] += np.tanh(a[j, i])
+    return np.sum(v)
+
+
+def test_chunks_do_not_share_elements_of_split_loops() -> None:
+    """Analyses tell the statements of the parts apart: in the first iterations of j nothing is added."""
+    v, a = R.random(5), R.random((5, 6))
+    derived = tg.differentiable(added_from_the_second, wrt=(0, 1), backend="numba", parallel=True, cache=False)
+    with uncompiled(), checked_chunks():
+        value, (v_bar, a_bar) = derived.value_and_grad(v, a)
+    assert value == pytest.approx(added_from_the_second(v, a))
+    np.testing.assert_array_equal(v_bar, 1.0)
+    expected = 1 - np.tanh(a) ** 2
+    expected[:2], expected[:, [0, -1]] = 0.0, 0.0
+    np.testing.assert_allclose(a_bar, expected)

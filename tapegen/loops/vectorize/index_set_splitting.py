@@ -115,14 +115,13 @@ class _Splitting(GatheringPass):
             return [loop]
         self.room -= copied
         begin, end = plus(low, first), plus(high, -last)
-        plain = tuple(_without_comments(loop.body))
 
         def counting(start: Expr, stop: Expr, body: Block) -> For:
             ends = (start, stop) if upward else (plus(stop, -1), plus(start, -1))
             return replace(loop, start=ends[0], stop=ends[1], body=body)
 
-        below = [counting(low, Call(builtins.min, (begin, high), (), INT), plain)] if first else []
-        above = [counting(Call(builtins.max, (begin, end), (), INT), high, plain)] if last else []
+        below = [counting(low, Call(builtins.min, (begin, high), (), INT), _copied(loop.body))] if first else []
+        above = [counting(Call(builtins.max, (begin, end), (), INT), high, _copied(loop.body))] if last else []
         between = self._between(counting(begin, end, loop.body), outside)
         return [*below, *between, *above] if upward else [*above, *between, *below]
 
@@ -160,10 +159,15 @@ def _is_simple(stmt: Stmt, loop: For) -> bool:
     return isinstance(stmt, (If, Raise)) or in_loops((loop,), (stmt,)) is not None
 
 
-def _without_comments(block: Block) -> Iterator[Stmt]:
-    for stmt in block:
-        if not isinstance(stmt, Comment):
-            yield traversal.with_blocks(stmt, tuple(tuple(_without_comments(part)) for part in stmt.blocks))
+def _copied(block: Block) -> Block:
+    """The same statements again, as objects of their own, without comments."""
+    return tuple(
+        [
+            traversal.with_blocks(replace(stmt), tuple(map(_copied, stmt.blocks)))
+            for stmt in block
+            if not isinstance(stmt, Comment)
+        ]
+    )
 
 
 # ---- where tests change ----------------------------------------------------------------------------------------------
