@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba.core.compiler import run_frontend
 
 import tapegen as tg
+from tapegen.backend.numba.early_exits.insertion import polled_blocks
 from tests.judged import both
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers that send signals")
@@ -171,7 +173,35 @@ def test_interrupt_of_another_thread_waits_for_the_main_thread() -> None:
     assert found == [expected]
 
 
-def segments(x: float, n: int, start: int, step: int) -> tuple[float, int]:
+def only_loops(x: float, n: int) -> Any:
+    a = np.ones(n) * x
+    for _ in range(3):
+        for i in range(a.shape[0]):
+            a[i] = a[i] * x
+    for i in range(n):
+        a[i] = i
+    for _ in range(n):
+        for _ in range(n):
+            x = x * 0.5
+    return a.sum() + x
+
+
+@pytest.mark.parametrize(
+    ("func", "reorders", "count"),
+    [
+        (recurrence, True, 1),
+        (counted, False, 1),
+        (counted, True, 0),
+        (counted_outside, True, 1),
+        (counted_inside, False, 1),
+        (only_loops, True, 1),
+    ],
+)
+def test_few_loops_look_for_interrupts(func: Any, reorders: bool, count: int) -> None:
+    assert len(polled_blocks(run_frontend(func), reorders=reorders)) == count
+
+
+def steps(x: float, n: int, start: int, step: int) -> tuple[float, int]:
     s, last = x, -1
     for k in range(start, n, step):
         if k % 1000 == 7:
@@ -186,10 +216,10 @@ def segments(x: float, n: int, start: int, step: int) -> tuple[float, int]:
 @pytest.mark.compiled
 @pytest.mark.parametrize("step", [1, 3, -1, -7])
 @pytest.mark.parametrize("n", [0, 1, 15, 16, 17, 80, 81, 100, 70_000, 200_000])
-def test_segments_are_the_whole_loop(n: int, step: int) -> None:
-    derived = tg.differentiable(segments, backend="numba", has_aux=True)
+def test_loops_that_look_are_the_whole_loop(n: int, step: int) -> None:
+    derived = tg.differentiable(steps, backend="numba", has_aux=True)
     args = (0.5, n, 3, step) if step > 0 else (0.5, -2, n, step)
-    assert derived(*args) == segments(*args)
+    assert derived(*args) == steps(*args)
 
 
 def sums_inside(x: float, n: int, m: int) -> float:

@@ -279,8 +279,9 @@ class GeneratedCodeCompiler(CompilerBase):
             for pass_, what in pipeline.passes
             if pass_ not in idle
         ]
-        if is_enabled("allocation"):
+        if is_enabled("interrupts") or is_enabled("allocation"):
             pipeline.add_pass_after(EarlyExits, IRProcessing)
+        if is_enabled("allocation"):
             pipeline.add_pass_after(NewArrays, IRProcessing)
         pipeline.finalize()
         return [pipeline]

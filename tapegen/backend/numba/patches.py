@@ -211,6 +211,16 @@ PATCHES = (
         ),
     ),
     Patch(
+        "interrupts",
+        "long loops end at Ctrl-C",
+        (
+            Uses(_LOWER + "return_exception", ("self", "exc_class", "exc_args", "loc")),
+            Uses("numba.core.callconv:CPUCallConv._return_errcode_raw"),
+            Uses("numba.core.callconv:RETCODE_EXC"),
+            Uses("numba.core.untyped_passes:IRProcessing"),
+        ),
+    ),
+    Patch(
         "workspaces",
         "the memory of large arrays is kept for the next ones",
         (Uses("numba.core.runtime._nrt_python:c_helpers"),),

@@ -21,7 +21,7 @@ from typing import Any
 
 from llvmlite.binding.newpassmanagers import create_new_function_pass_manager
 from numba.core import config, ir
-from numba.core.callconv import RETCODE_USEREXC
+from numba.core.callconv import RETCODE_EXC, RETCODE_USEREXC
 from numba.core.codegen import JITCodeLibrary
 from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
@@ -105,7 +105,7 @@ class TwoTierLower(Lower):
     def _let_go_first(self, block: Any) -> list[str]:
         """The variables that a block releases before all else, if it raises an error."""
         if not isinstance(block.terminator, ir.StaticRaise) or block.terminator.exc_class is KeyboardInterrupt:
-            return []  # an interrupt returns before that
+            return []  # the shared exit raises an error of its own
         first = takewhile(lambda stmt: isinstance(stmt, ir.Del), block.body)
         return [stmt.value for stmt in first if self.refers(stmt.value)]
 
@@ -122,7 +122,10 @@ class TwoTierLower(Lower):
         self._way_out = None
 
     def return_exception(self, exc_class: Any, exc_args: Any = None, loc: Any = None) -> None:
-        """Exit the function with an error."""
+        """Exit the function with an error; after an interrupt, with what the handler of signals raised."""
+        if exc_class is KeyboardInterrupt:
+            self.call_conv._return_errcode_raw(self.builder, RETCODE_EXC)
+            return
         if self._way_out is None:
             super().return_exception(exc_class, exc_args, loc)
             return

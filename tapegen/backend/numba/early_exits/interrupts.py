@@ -22,13 +22,13 @@ from llvmlite.ir import IRBuilder, Value
 from tapegen.backend.numba import memory_limit
 
 POLL = "tapegen_interrupted"
-"""The function that compiled code calls: whether Ctrl-C was pressed."""
+"""The function that compiled code calls: after how many iterations a loop asks again; 0 if Ctrl-C was pressed."""
 
 FIRST, LONGEST = 16, 2**16
-"""Iterations of the first segment of a loop, and of the longest."""
+"""Iterations of a loop before it asks first, and the most between two questions."""
 
 _SHORT, _LONG = 10**6, 5 * 10**7
-"""Nanoseconds between two questions: after less segments become longer, after more shorter."""
+"""Nanoseconds between two questions: after less it asks more rarely, after more more often."""
 
 _LOOKS = 10**8
 """Nanoseconds between two looks: to look takes the interpreter's lock."""
@@ -58,7 +58,7 @@ def provide() -> None:
         os.register_at_fork(after_in_child=_note_main_thread)
     module = llvm_ir.Module("tapegen_interrupts")
     module.triple = llvm.get_process_triple()
-    polls = llvm_ir.Function(module, llvm_ir.FunctionType(_FLAG, [_POINTER]), f"{POLL}_here")
+    polls = llvm_ir.Function(module, llvm_ir.FunctionType(_NUMBER, [_POINTER]), f"{POLL}_here")
     (length,) = polls.args
     builder = IRBuilder(polls.append_basic_block())
     call = memory_limit.call_python
@@ -71,7 +71,7 @@ def provide() -> None:
     )
     with builder.if_then(builder.not_(is_main)):  # the handlers run in another thread
         builder.store(_NUMBER(LONGEST), length)
-        builder.ret(_FLAG(0))
+        builder.ret(_NUMBER(LONGEST))
     now = _clock(builder)
     passed = builder.sub(now, builder.load(called_at, typ=_NUMBER))
     builder.store(now, called_at)
@@ -90,8 +90,8 @@ def provide() -> None:
         state = call(builder, "PyGILState_Ensure", _FLAG)
         raised = call(builder, "PyErr_CheckSignals", _FLAG)  # runs the handlers; what they raise is kept
         call(builder, "PyGILState_Release", llvm_ir.VoidType(), state)
-        builder.ret(builder.zext(builder.icmp_signed("!=", raised, _FLAG(0)), _FLAG))
-    builder.ret(_FLAG(0))
+        builder.ret(builder.select(builder.icmp_signed("!=", raised, _FLAG(0)), _NUMBER(0), new))
+    builder.ret(new)
     engine = llvm.create_mcjit_compiler(
         llvm.parse_assembly(str(module)), llvm.Target.from_default_triple().create_target_machine()
     )
