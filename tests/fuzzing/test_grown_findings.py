@@ -192,6 +192,12 @@ FOUND = {
     return np.sum(np.sin(x)) + s[2] + np.sum(y)""",
         "np.array([1.6, 1.0, 5.4, -1.15, -3.15, 0.55, 3.7, -1.3, 1.45, 1.0, -0.4, 1.6])",
     ),
+    "least squares with a bound that LAPACK replaces": (
+        """a = v[:9].reshape(3, 3)
+    x = np.linalg.lstsq(a, v[9:], rcond=1)[0] + np.linalg.lstsq(a, v[9:], rcond=2.0)[0]
+    return np.sum(np.sin(x + np.linalg.lstsq(a, v[9:], rcond=0.0)[0]))""",
+        "np.array([1.6, 1.0, 5.4, -1.15, -3.15, 0.55, 3.7, -1.3, 1.45, 1.0, -0.4, 1.6])",
+    ),
     "the one axis of a vector by its number": (
         "return np.sum(np.sin(np.transpose(v, axes=0) * v.transpose(-1)))",
         "np.array([1.0, -0.4, 1.6])",

@@ -149,7 +149,7 @@ def adjoint(x):
 @expands(np.linalg.lstsq, shapes=[full_rank, (4,)])
 def lstsq(a, b, rcond=None):
     """Of full rank; the sums of squares are given where there are more equations than unknowns."""
-    if rcond is None or rcond < 0.0:
+    if rcond is None or rcond <= 0.0 or rcond >= 1.0:  # LAPACK takes the machine epsilon
         x = np.linalg.pinv(a) @ b
         rank = np.linalg.matrix_rank(a)
     else:
