@@ -11,6 +11,7 @@ import scipy.stats
 
 import tapegen as tg
 from tapegen.errors import NotDifferentiable
+from tests.grown.loop_texts import uncompiled
 
 NUMBERS = {
     "dot of vectors": lambda v, o: np.dot(v, v, out=o),
@@ -68,3 +69,13 @@ def test_densities_of_one_row_are_numbers() -> None:
     value, tangent = f.jvp((x,), (np.ones_like(x),))
     assert np.shape(value) == np.shape(tangent) == ()
     np.testing.assert_allclose(tangent, 0.1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_edges_have_the_precision_of_the_data(dtype: type) -> None:
+    x = np.array([0.1, 0.5, 0.9, 2.0], dtype=dtype)
+    with uncompiled():
+        made = tg.differentiable(lambda x: np.histogram_bin_edges(x, 4), cache=False)(x)
+    known = np.histogram_bin_edges(x, 4)
+    assert made.dtype == known.dtype
+    np.testing.assert_allclose(made, known, rtol=1e-6)

@@ -365,7 +365,8 @@ def linspace_rows(start, stop, num=50, endpoint=True, dtype=None):
     count = max(num - 1, 1) if endpoint else max(num, 1)
     rank = max(np.ndim(start), np.ndim(stop))
     k = np.reshape(np.arange(num), (-1,) + (1,) * rank)
-    return np.where((k == num - 1) & endpoint & (num > 1), stop, start + k * ((stop - start) / count))
+    made = np.where((k == num - 1) & endpoint & (num > 1), stop, start + k * ((stop - start) / count))
+    return np.astype(made, np.result_type(start, stop, 0.0) if dtype is None else dtype)
 
 
 # ---- products --------------------------------------------------------------------------------------------------------
