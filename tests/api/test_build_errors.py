@@ -32,7 +32,7 @@ def fails(*args: Any, **kwargs: Any) -> Any:
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-@pytest.mark.parametrize("where", [(generated_text, "emit"), (compile, "tidy")], ids=["emit", "tidy"])
+@pytest.mark.parametrize("where", [(generated_text, "emit"), (compile, "clean_up")], ids=["emit", "clean_up"])
 def test_internal_errors_surface_as_what_they_are(call: Any, where: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
     f = tg.differentiable(backend="python" if call is not CALLS["value"] else "auto")(scaled)
     monkeypatch.setattr(*where, fails)

@@ -84,7 +84,23 @@ def choose(v: np.ndarray) -> float:
     return np.sum(m * np.arange(m.size).reshape(m.shape))
 
 
-@pytest.mark.parametrize("function", [rotate, symmetrize, shift_history, choose])
+def borders(v: np.ndarray) -> float:
+    left, old, new = np.outer(v, v), np.outer(v, v + 1.0), np.zeros((4, 4))
+    u = old.copy()
+    for t in range(3):
+        new[1:-1, :] = 0.5 * (old[:-2] + old[2:])
+        new[0] = old[0]
+        new[:, -1] = old[:, -2]
+        new[:, 0] = left[t]
+        old, new = new, old
+        u[:, 0] = left[t, :]
+        u = u * 0.9
+    both = old if v[0] > 0.1 else left
+    both[:, 1] = u[0, ::-1]
+    return np.sum(old * old) + np.sum(u * u)
+
+
+@pytest.mark.parametrize("function", [rotate, symmetrize, shift_history, choose, borders])
 def test_lines_of_equal_strides_are_stored(function: Callable[[np.ndarray], float]) -> None:
     v = np.array([0.5, 0.7, 1.1, 1.9])
     made = tg.differentiable(function, backend="python", cache=False)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tapegen.frontend.values.context import Context
-from tapegen.ir.nodes import Const, Expr, Load, Slice, Var
+from tapegen.ir.nodes import Const, Load, Slice, Var
 from tapegen.ir.types import Array
 
 FULL = Slice()
@@ -44,23 +44,39 @@ class Line:
         return found
 
 
-def is_stored_as_copied(cx: Context, array: Var, items: Sequence[Any], value: Expr) -> bool:
+def is_stored_as_copied(cx: Context, array: Var, items: Sequence[Any], value: Var) -> bool:
     """Whether `array[items] = value` has the result that it has with a copy of `value`, which may be a view.
 
-    The selected part has one axis.
+    The selected part has one axis.  What the variables of a loop hold is not known: two of them, such as buffers that
+    are swapped, are taken to be two arrays here.
     """
-    merged = cx.symbols.depends.get(value, ()) if isinstance(value, Var) and cx.symbols.roots_of(value) is None else ()
-    if merged:
-        sources = [cx.symbols.resolve(each) for each in merged]
-        return all(
-            isinstance(each, Var)
-            and (not cx.symbols.may_overlap(array, each) or is_stored_as_copied(cx, array, items, each))
-            for each in sources
-        )
+    if getattr(value.type, "rank", 0) == 0:
+        return True
+    return all(
+        not _may_share(cx, target, source) or _line_is_copied(cx, array, items, source)
+        for target in _merged(cx, array)
+        for source in _merged(cx, value)
+    )
+
+
+def _merged(cx: Context, array: Var) -> list[Var]:
+    """An array; those that an `if` selects it from."""
+    if cx.symbols.roots_of(array) is not None or array not in cx.symbols.depends:
+        return [array]
+    sources = [cx.symbols.resolve(each) for each in cx.symbols.depends[array]]
+    return [var for each in sources if isinstance(each, Var) for var in _merged(cx, each)]
+
+
+def _may_share(cx: Context, target: Var, source: Var) -> bool:
+    known = cx.symbols.roots_of(target), cx.symbols.roots_of(source)
+    return target == source or (None not in known and cx.symbols.may_overlap(target, source))
+
+
+def _line_is_copied(cx: Context, array: Var, items: Sequence[Any], value: Var) -> bool:
     target = _line(array, items)
-    made = cx.symbols.definitions.get(value) if isinstance(value, Var) else None
+    made = cx.symbols.definitions.get(value)
     source = _line(made.array, made.index) if isinstance(made, Load) else None
-    if source is None and isinstance(value, Var) and value.type.rank == 1:  # type: ignore[union-attr]
+    if source is None and value.type.rank == 1:  # type: ignore[union-attr]
         source = Line(value, (FULL,), 0)
     if target is None or source is None:
         return False
