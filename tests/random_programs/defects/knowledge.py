@@ -49,7 +49,7 @@ SHAPES = (
         ("if self.agree(extent, whole) or", "if True or"),
     ),
     edit("a variable is taken to keep its first shape", Shaping, "assign", ("if known != extents:", "if False:")),
-    edit("a slice is taken to start at zero", Shaping, "sliced", ("size = plus(end, lo, -1)", "size = end")),
+    edit("a slice is taken to start at zero", Shaping, "slice_of", ("size = plus(end, lo, -1)", "size = end")),
     edit(
         "a sum is taken over the other axis",
         shape_functions,

@@ -256,7 +256,7 @@ HELD = likely(
         "an integer is held in an array of floats",
         scalar_replacement,
         "_with_numbers",
-        ('convert(new.value, "float64")', "new.value"),
+        ("convert(new.value, dtype)", "new.value"),
     ),
     edit(
         "a loop that counts down is taken to run where it does not",
@@ -451,8 +451,8 @@ WAITING = likely(
         loop_distribution,
         "_groups",
         (
-            "(stmt.array, stmt.value, axis) == (group.store.array, group.store.value, group.axis) and others",
-            "(stmt.array, stmt.value) == (group.store.array, group.store.value)",
+            "(stmt.array, stmt.value, axis) != (group.store.array, group.store.value, group.axis)",
+            "(stmt.array, stmt.value) != (group.store.array, group.store.value)",
         ),
     ),
     edit(
