@@ -47,7 +47,6 @@ class FastCall:
         "_derivative",
         "_integers",
         "_outgrown",
-        "_records",
         "_seeds",
         "_shaped",
         "_tangents",
@@ -65,7 +64,6 @@ class FastCall:
         self._arrays: list[tuple[int, Array]] = []  # tangents that may share memory with an argument
         self._bytes: Callable[..., int] | None = None  # what it records
         self._budget = program.options.budget
-        self._records = False
         self._outgrown: Mapping[Form, Any] = {}  # not empty where another program runs in its place
         self._value: Callable[[Sequence[Any]], Any] | None = None
         self._derivative: Callable[[Sequence[Any]], Any] | None = None
@@ -94,7 +92,6 @@ class FastCall:
         made = cls(program, built, [*results, *(var.type for var in program.wrt_vars())])
         made._seeds, made._count = tuple(seeds), len(results)
         made._outgrown = program.outgrown
-        made._records = bool(program.function("joint").tapes)
         made._bytes = program.recorded_bytes("joint") if program.outline("joint").recorded_bytes != "0" else None
         made._value, made._derivative = value_of(program), gradient_of(program, len(results))
         return made
@@ -143,8 +140,7 @@ class FastCall:
                 return None
         if watching():
             return None
-        if self._records:
-            memory_limit.limit_tapes(self._budget)
+        memory_limit.limit_tapes(self._budget)
         if self._outgrown or (self._bytes is not None and self._bytes(*leaves) > memory_limit.tape_limit()):
             return None
         try:

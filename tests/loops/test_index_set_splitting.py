@@ -189,3 +189,24 @@ def test_chunks_do_not_share_elements_of_split_loops() -> None:
     expected = 1 - np.tanh(a) ** 2
     expected[:2], expected[:, [0, -1]] = 0.0, 0.0
     np.testing.assert_allclose(a_bar, expected)
+
+
+def added_by_pairs(v: Any, a: Any) -> Any:
+    v = v.copy()
+    for i in range(a.shape[0]):
+        for j in range(a.shape[0]):
+            if i != j:
+                v[max(i, j)] += a[i] * a[j] * np.tanh(a[j])
+    return np.sum(v * v)
+
+
+def test_chunks_do_not_share_elements_of_pairs() -> None:
+    """The loops before and after the excluded iteration have statements of their own for the dependence test."""
+    v, a = R.random(8), R.random(8)
+    derived = tg.differentiable(added_by_pairs, wrt=(0, 1), backend="numba", parallel=True, cache=False)
+    with uncompiled(), checked_chunks():
+        value, gradients = derived.value_and_grad(v, a)
+    expected = tg.differentiable(added_by_pairs, wrt=(0, 1), backend="python").value_and_grad(v, a)
+    assert value == pytest.approx(expected[0])
+    for found, wanted in zip(gradients, expected[1], strict=True):
+        np.testing.assert_allclose(found, wanted)

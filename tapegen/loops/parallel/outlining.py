@@ -128,12 +128,18 @@ def outline_loops(function: Function, *, verdicts: list[Verdict] | None) -> Func
     """
     if function.inner or verdicts is None:
         return function
-    outlining = _Outlining(function)
-    body = outlining.block(function.body)
+    own = traversal.with_body(function, _with_own_statements(function.body))
+    outlining = _Outlining(own)
+    body = outlining.block(own.body)
     verdicts[:] = outlining.verdicts
-    if body == function.body:
+    if body == own.body:
         return function
     return replace(traversal.with_body(function, body), deciding=frozenset(outlining.deciding))
+
+
+def _with_own_statements(block: Block) -> Block:
+    """A block in which no statement occurs twice, as in versions of a loop: accesses are found by their statement."""
+    return tuple(replace(traversal.with_blocks(stmt, tuple(map(_with_own_statements, stmt.blocks)))) for stmt in block)
 
 
 def chunks_of(function: Function) -> dict[Routine, Function]:
