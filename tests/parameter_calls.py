@@ -173,6 +173,9 @@ FUNCTIONS = [
     of("itertools.count", start="2", step="3", shown="[a * b for a, b in zip(v, {})]"),
     # ---- NumPy: what looks at types and shapes
     of("np.poly", needs=1, seq_of_zeros="v"),
+    of(
+        "np.polyfit", "1.0 * np.arange(len(v))", "v", needs=1, deg="1", rcond="1e-9", full="False", w="None", cov="True"
+    ),
     of("np.percentile", needs=2, a="v", q="s * 20.0", axis="0", only={"keepdims": "True", "method": "'linear'"}),
     of("np.nanpercentile", needs=2, a="v", q="[20.0, 70.0]", axis="0", only={"keepdims": "True", "method": "'lower'"}),
     of("np.ndim", needs=1, a="v", shown="{} * s"),
