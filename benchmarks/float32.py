@@ -36,7 +36,7 @@ def cases(names: list[str]) -> dict[str, Case]:
     for name in SUITE:
         if not names or name in names:
             kernel = importlib.import_module(f"benchmarks.kernels.{name}")
-            found[name] = tg.differentiable(wrt=kernel.WRT)(kernel.f).value_and_grad, kernel.args
+            found[name] = tg.differentiable(wrt=kernel.WRT, backend="numba")(kernel.f).value_and_grad, kernel.args
     for name, kernel in KERNELS.items():
         if not names or name in names:
             for label, gradient in gradients_of(kernel).items():

@@ -201,6 +201,22 @@ def test_few_loops_look_for_interrupts(func: Any, reorders: bool, count: int) ->
     assert len(polled_blocks(run_frontend(func), reorders=reorders)) == count
 
 
+def test_long_loops_over_elements_do_not_look() -> None:
+    """The jump back to the head of a long loop has an extended argument: the head begins with a block of its own."""
+    lines = "".join(f"        t = x[i] * {k}.5 + x[i] * x[i]\n        x[i] = t\n" for k in range(60))
+    namespace: dict[str, Any] = {}
+    exec(f"def f(x, n):\n    for i in range(n):\n{lines}    return x\n", namespace)
+    assert polled_blocks(run_frontend(namespace["f"]), reorders=False) == []
+
+
+def test_a_loop_that_does_nothing_looks() -> None:
+    def forever(x: Any) -> Any:
+        while True:
+            pass
+
+    assert len(polled_blocks(run_frontend(forever), reorders=False)) == 1
+
+
 def steps(x: float, n: int, start: int, step: int) -> tuple[float, int]:
     s, last = x, -1
     for k in range(start, n, step):

@@ -42,7 +42,8 @@ def polled_blocks(func_ir: Any, *, reorders: bool) -> list[int]:
     loops = compute_cfg_from_blocks(func_ir.blocks).loops()
     polled: dict[int, int] = {}
     for header, loop in sorted(loops.items(), key=lambda item: -len(item[1].body)):
-        iterator, call = _iterator(func_ir, func_ir.blocks[header])
+        first = _beyond_jumps(func_ir, header)
+        iterator, call = _iterator(func_ir, first)
         if iterator is None:
             polled[header] = header
         elif call is not None and sum(_largest(func_ir, arg) for arg in call.args[:2]) > _OF_ARRAYS:
@@ -50,8 +51,17 @@ def polled_blocks(func_ir: Any, *, reorders: bool) -> list[int]:
             has_loops = any(other in loop.body for other in loops if other != header)
             body = [func_ir.blocks[label] for label in loop.body]
             if not is_inside and (has_loops or not (reorders or any(_has_elements(func_ir, block) for block in body))):
-                polled[header] = func_ir.blocks[header].terminator.truebr
+                polled[header] = first.terminator.truebr
     return list(polled.values())
+
+
+def _beyond_jumps(func_ir: Any, label: int) -> Any:
+    """The block that a block without statements of its own leads to: a long loop begins with an extended jump."""
+    seen = set()
+    while label not in seen and isinstance(func_ir.blocks[label].body[0], ir.Jump):
+        seen.add(label)
+        label = func_ir.blocks[label].terminator.target
+    return func_ir.blocks[label]
 
 
 def _has_elements(func_ir: Any, block: Any) -> bool:
