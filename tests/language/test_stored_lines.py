@@ -122,6 +122,18 @@ def test_a_line_on_some_paths_is_refused(source: str) -> None:
         unload(loaded)
 
 
+@pytest.mark.parametrize("store", ["x[::2] = x[:4]", "x[::2][:2] = x[1:3]", "x[2:][::2] = x[:3]", "x.T[::2] = x[:4]"])
+def test_lines_of_an_array_that_a_loop_replaces_are_refused(store: str) -> None:
+    loop = f"    for _ in range(2):\n        {store}\n        x = x * 1.5\n"
+    text = f"import numpy as np\ndef f(x):\n{loop}    return np.sum(x)\n"
+    loaded = load(text + "def arguments():\n    return (np.arange(8.0),)\n")
+    try:
+        with pytest.raises(tg.AliasError, match="element by element"):
+            tg.grad(loaded.function)(np.arange(8.0))
+    finally:
+        unload(loaded)
+
+
 def test_names_the_store() -> None:
     def f(x: np.ndarray) -> float:
         x = x * 1.0

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tapegen.frontend.lowering.emit import is_view
 from tapegen.frontend.values.context import Context
-from tapegen.ir.nodes import Const, Load, Slice, Var
+from tapegen.ir.nodes import Call, Const, Load, Slice, Var
 from tapegen.ir.types import Array
 
 FULL = Slice()
@@ -69,7 +70,17 @@ def _merged(cx: Context, array: Var) -> list[Var]:
 
 def _may_share(cx: Context, target: Var, source: Var) -> bool:
     known = cx.symbols.roots_of(target), cx.symbols.roots_of(source)
-    return target == source or (None not in known and cx.symbols.may_overlap(target, source))
+    if None in known:
+        return _base(cx, target) == _base(cx, source)
+    return cx.symbols.may_overlap(target, source)
+
+
+def _base(cx: Context, array: Any) -> Any:
+    """The array of which an array is a part, a part of a part and so on."""
+    made = cx.symbols.definitions.get(array)
+    if isinstance(made, Call) and is_view(made):
+        return _base(cx, made.args[0])
+    return _base(cx, made.array) if isinstance(made, Load) else array
 
 
 def _line_is_copied(cx: Context, array: Var, items: Sequence[Any], value: Var) -> bool:

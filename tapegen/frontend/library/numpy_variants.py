@@ -81,11 +81,11 @@ def _reshape(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
     return call_library(cx, np.reshape, args, kwargs, hint)
 
 
-@handles(np.poly, takes=PASSED_ON)
+@handles(np.poly, takes="seq_of_zeros")
 def _poly(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
-    zeros = operand(cx, args[0]) if len(args) == 1 and isinstance(type_of(args[0]), Array) else None
-    if zeros is not None:
-        none = Call(operator.eq, (Call(np.size, (zeros,), (), INT), Const(0)), (), BOOL)
+    (given,) = (*args, *kwargs.values())
+    if isinstance(type_of(given), Array):
+        none = Call(operator.eq, (Call(np.size, (operand(cx, given),), (), INT), Const(0)), (), BOOL)
         cx.raise_if(none, ValueError, "np.poly of no zeros is a number, not an array")
     return call_library(cx, np.poly, args, kwargs, hint)
 
