@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import tapegen as tg
+from tapegen.ir import traversal
+from tapegen.loops.parallel import outlining
 from tests.chunk_orders import checked_chunks
 from tests.grown.loop_texts import uncompiled
 from tests.nests_reader import assert_same, lowered_text
@@ -200,8 +202,13 @@ def added_by_pairs(v: Any, a: Any) -> Any:
     return np.sum(v * v)
 
 
-def test_chunks_do_not_share_elements_of_pairs() -> None:
-    """The loops before and after the excluded iteration have statements of their own for the dependence test."""
+def test_statements_of_pairs_are_separated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loops before and after the excluded iteration share statements, which the dependence test tells apart."""
+    given: list[Any] = []
+    analyzed: list[Any] = []
+    analyze, separate = outlining._Outlining, outlining._with_own_statements
+    monkeypatch.setattr(outlining, "_Outlining", lambda function: analyzed.append(function.body) or analyze(function))
+    monkeypatch.setattr(outlining, "_with_own_statements", lambda block: given.append(block) or separate(block))
     v, a = R.random(8), R.random(8)
     derived = tg.differentiable(added_by_pairs, wrt=(0, 1), backend="numba", parallel=True, cache=False)
     with uncompiled(), checked_chunks():
@@ -210,3 +217,10 @@ def test_chunks_do_not_share_elements_of_pairs() -> None:
     assert value == pytest.approx(expected[0])
     for found, wanted in zip(gradients, expected[1], strict=True):
         np.testing.assert_allclose(found, wanted)
+    assert any(map(_repeats_statements, given))
+    assert analyzed and not any(map(_repeats_statements, analyzed))
+
+
+def _repeats_statements(block: Any) -> bool:
+    found = traversal.statements(block)
+    return len(set(map(id, found))) < len(found)
