@@ -264,14 +264,19 @@ def erfc_scaled(x: Any) -> Any:
     return p / (1.0 + 2.0 * x)
 
 
+def square_and_error(x: Any) -> Any:
+    """x * x and what its rounding has lost, by the halves of x (Dekker)."""
+    head = np.int64(np.float64(x).view(np.int64) & -134217728).view(np.float64)
+    rest = x - head
+    z = x * x
+    return z, ((head * head - z) + 2.0 * head * rest) + rest * rest
+
+
 def verfc(x: Any) -> Any:
     """erfc(x) within 3.5 ulp: 1 - erf(x) up to 0.4, then exp(-x^2) with what rounding the square has lost."""
     size = abs(x)
     c = 28.0 if size > 28.0 else size
-    head = np.int64(np.float64(c).view(np.int64) & -134217728).view(np.float64)
-    rest = c - head
-    z = c * c
-    lost = ((head * head - z) + 2.0 * head * rest) + rest * rest
+    z, lost = square_and_error(c)
     y = vexp(-z) * erfc_scaled(c)
     y = y - y * lost
     y = 2.0 - y if x < 0.0 else y
@@ -282,10 +287,7 @@ def vndtr(x: Any) -> Any:
     """The normal distribution function within 3.5 ulp: erfc(-x / sqrt(2)) / 2, with what rounding x^2 has lost."""
     size = abs(x)
     c = 39.0 if size > 39.0 else size
-    head = np.int64(np.float64(c).view(np.int64) & -134217728).view(np.float64)
-    rest = c - head
-    z = c * c
-    lost = ((head * head - z) + 2.0 * head * rest) + rest * rest
+    z, lost = square_and_error(c)
     y = 0.5 * vexp(-0.5 * z) * erfc_scaled(c * 0.7071067811865476)
     y = y - y * (0.5 * lost)
     y = 1.0 - y if x > 0.0 else y
@@ -453,8 +455,9 @@ CALLED: dict[Callable[..., Any], tuple[Callable[..., Any], ...]] = {
     erf_of_small: (),
     verf: (vexp, erf_of_small),
     erfc_scaled: (),
-    verfc: (vexp, erf_of_small, erfc_scaled),
-    vndtr: (vexp, erf_of_small, erfc_scaled),
+    square_and_error: (),
+    verfc: (vexp, erf_of_small, erfc_scaled, square_and_error),
+    vndtr: (vexp, erf_of_small, erfc_scaled, square_and_error),
     vexpf: (),
     vlogf: (),
     vlog1pf: (),

@@ -18,7 +18,7 @@ import pytest
 from numba.core.compiler import run_frontend
 
 import tapegen as tg
-from tapegen.backend.numba.early_exits.insertion import polled_blocks
+from tapegen.backend.numba.early_exits.exit_insertion import polled_blocks
 from tests.judged import both
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers that send signals")

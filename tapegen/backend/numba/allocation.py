@@ -45,10 +45,10 @@ def _made(context: Any, builder: IRBuilder, sig: Signature, args: Any) -> Any:
     return _new(context, builder, sig.return_type, sizes)
 
 
-def _new(context: Any, builder: IRBuilder, kind: Any, shapes: Any, *, is_asked: bool = True) -> Any:
+def _new(context: Any, builder: IRBuilder, kind: Any, shapes: Any, *, is_checked: bool = True) -> Any:
     """A new array in C order."""
     item = get_itemsize(context, kind)
-    memory = builder.call(_allocator(context, builder.module, len(shapes), item, is_asked=is_asked), shapes)
+    memory = builder.call(_allocator(context, builder.module, len(shapes), item, is_checked=is_checked), shapes)
     code = builder.ptrtoint(memory, cgutils.intp_t)
     with cgutils.if_unlikely(builder, builder.icmp_unsigned("<=", code, code.type(_LAST_CODE))):
         for number, (error, message) in _REFUSALS.items():
@@ -77,12 +77,12 @@ _REFUSALS: dict[int, tuple[type[Exception], str]] = {
 }
 
 
-def _allocator(context: Any, module: Any, rank: int, item: int, *, is_asked: bool) -> Function:
+def _allocator(context: Any, module: Any, rank: int, item: int, *, is_checked: bool) -> Function:
     """The function of a module that allocates memory for the axes of an array; written at its first call.
 
-    Whether there is memory for a tape is asked before (`early_exits`).
+    Whether there is memory for a tape is tested before (`early_exits`).
     """
-    name = f"new {'array' if is_asked else 'tape'} of {rank} axes, {item} bytes"
+    name = f"new {'array' if is_checked else 'tape'} of {rank} axes, {item} bytes"
     if (known := module.globals.get(name)) is not None:
         return known
     number = cgutils.intp_t
@@ -103,7 +103,7 @@ def _allocator(context: Any, module: Any, rank: int, item: int, *, is_asked: boo
         size = builder.extract_value(product, 0)
         too_big = builder.or_(too_big, builder.extract_value(product, 1))
     refuse(too_big, _TOO_BIG)
-    if is_asked:
+    if is_checked:
         with builder.if_then(builder.icmp_unsigned(">=", size, number(memory_limit.LARGE))):
             refuse(builder.not_(memory_limit.has_room(builder, size, is_tape=False)), _NO_ROOM)
     align = IntType(32)(context.get_preferred_array_alignment(None))
@@ -127,7 +127,7 @@ def _longer(context: Any, builder: IRBuilder, sig: Signature, args: Any) -> Valu
     (type_,) = sig.args
     full = make_array(type_)(context, builder, args[0])
     first, *rest = cgutils.unpack_tuple(builder, full.shape)
-    longer = _new(context, builder, type_, [builder.mul(first, first.type(2)), *rest], is_asked=False)
+    longer = _new(context, builder, type_, [builder.mul(first, first.type(2)), *rest], is_checked=False)
     cgutils.raw_memcpy(builder, longer.data, full.data, full.nitems, longer.itemsize)
     return longer._getvalue()
 

@@ -30,7 +30,7 @@ from numba.np.arrayobj import _call_allocator, load_item, store_item
 from tapegen.backend.numba import element_access
 from tapegen.backend.numba.alias_scopes import Scopes, alias_groups
 from tapegen.backend.numba.allocation import NewArrays
-from tapegen.backend.numba.early_exits.insertion import EarlyExits
+from tapegen.backend.numba.early_exits.exit_insertion import EarlyExits
 from tapegen.backend.numba.element_access import is_accessible, pointer
 from tapegen.backend.numba.list_operations import list_method, new_list
 from tapegen.backend.numba.patches import is_enabled

@@ -64,11 +64,13 @@ _ROWS = 8  # maximal number of scalars of an iteration that are expanded
 
 def interchange_imperfect_nests(function: Function) -> Function:
     """The same program with interchanged loops where independent iterations access columns with a stride."""
-    return traversal.with_body(function, _Abreast(function).whole()) if has_matrices(function) else function
+    return (
+        traversal.with_body(function, _ImperfectInterchange(function).whole()) if has_matrices(function) else function
+    )
 
 
 @dataclass(frozen=True)
-class _Trips:
+class _Interchange:
     """A loop with independent iterations.
 
     Attributes
@@ -77,9 +79,9 @@ class _Trips:
         The loop.
     parts : tuple of LoopNest
         The parts of its body: inner loops, and the statements between them as if each were alone in the loop.
-    same : frozenset of Var
+    invariant : frozenset of Var
         Scalars that are the same in every iteration.
-    kept : frozenset of Var
+    expanded : frozenset of Var
         Scalars that are live from one part to the next, or from iteration to iteration of an inner loop.
     array : Var
         An array whose last axis is at least as long as the trip count.
@@ -87,8 +89,8 @@ class _Trips:
 
     loop: For
     parts: tuple[LoopNest, ...]
-    same: frozenset[Var]
-    kept: frozenset[Var]
+    invariant: frozenset[Var]
+    expanded: frozenset[Var]
     array: Var
 
     @property
@@ -101,7 +103,7 @@ class _Trips:
         return part.loops[0] is not self.loop
 
 
-class _Abreast(PackingPass):
+class _ImperfectInterchange(PackingPass):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
         self.lasting = read_after_loops(function.body)
@@ -109,12 +111,12 @@ class _Abreast(PackingPass):
 
     def loop(self, loop: For) -> list[Stmt]:
         """A loop; a versioned one with interleaved iterations where there may be more than a few."""
-        found = self._trips(loop)
+        found = self._interchange(loop)
         if found is None:
             return [traversal.with_blocks(loop, (self.block(loop.body),))]
         assert isinstance(found.array.type, Array)
         last = found.array.type.rank - 1
-        numbers = sorted(found.kept, key=lambda var: var.name)
+        numbers = sorted(found.expanded, key=lambda var: var.name)
         rows = {
             number: self.room(f"{number.name}_row", number.type.dtype, found.array, last)  # type: ignore[union-attr]
             for number in numbers
@@ -123,9 +125,9 @@ class _Abreast(PackingPass):
         many = Call(operator.ge, (found.count, Const(_FEW)), (), BOOL)
         fits = Call(operator.le, (found.count, size), (), BOOL)
         test = Call(intrinsics.and_, (many, fits), (), BOOL)
-        return [If(test, tuple(_side_by_side(found, rows)), (loop,), loop.origin)]
+        return [If(test, tuple(_interchanged(found, rows)), (loop,), loop.origin)]
 
-    def _trips(self, loop: For) -> _Trips | None:
+    def _interchange(self, loop: For) -> _Interchange | None:
         """The description of a loop whose iterations are independent and should be interleaved."""
         first, step = (loop.start, loop.step) if loop.step == Const(1) else (plus(loop.stop, 1), loop.step)
         if first != Const(0) or step not in (Const(1), Const(-1)) or largest_trip_count(loop) < _FEW:
@@ -134,16 +136,16 @@ class _Abreast(PackingPass):
         inner = [part for part in parts if part.loops[0] is not loop]
         if not inner or not self._is_closed(loop, parts):
             return None
-        same = _same(loop, parts)
-        varying = {loop.target, *traversal.assigned_in(*loop.body)} - same
+        invariant = _invariant(loop, parts)
+        varying = {loop.target, *traversal.assigned_in(*loop.body)} - invariant
         ends = [end for part in inner for end in (part.loops[0].start, part.loops[0].stop, part.loops[0].step)]
         if any(traversal.loads(end) or traversal.free_vars(end) & varying for end in ends):
             return None
-        kept = frozenset(_kept(parts) - same)
-        array = _walked_down(loop, inner)
-        if array is None or len(kept) > _ROWS or not all(map(is_real, kept)):
+        expanded = frozenset(_live_across_parts(parts) - invariant)
+        array = _strided_array(loop, inner)
+        if array is None or len(expanded) > _ROWS or not all(map(is_real, expanded)):
             return None
-        return _Trips(loop, parts, same, kept, array) if self._are_apart(loop, parts) else None
+        return _Interchange(loop, parts, invariant, expanded, array) if self._are_independent(loop, parts) else None
 
     def _is_closed(self, loop: For, parts: tuple[LoopNest, ...]) -> bool:
         """Whether no scalar is carried from iteration to iteration, or out of the loop."""
@@ -170,7 +172,7 @@ class _Abreast(PackingPass):
             return False
         return all(here[var] == self.reads[var] for var in assigned - counters)
 
-    def _are_apart(self, loop: For, parts: tuple[LoopNest, ...]) -> bool:
+    def _are_independent(self, loop: For, parts: tuple[LoopNest, ...]) -> bool:
         """Whether every access of what the loop writes has the iteration's own position on the last axis."""
         accesses = [access for part in parts for access in part.accesses]
         written = {self.memory.group(access.array): access.array for access in accesses if access.writes}
@@ -201,7 +203,7 @@ def _parts(loop: For) -> tuple[LoopNest, ...]:
     return tuple(found)
 
 
-def _same(loop: For, parts: tuple[LoopNest, ...]) -> frozenset[Var]:
+def _invariant(loop: For, parts: tuple[LoopNest, ...]) -> frozenset[Var]:
     """Scalars that one statement between the loops computes from invariants."""
     counts = Counter(var for stmt in traversal.statements(loop.body) for var in stmt.targets)
     varying = {loop.target, *counts}
@@ -213,7 +215,7 @@ def _same(loop: For, parts: tuple[LoopNest, ...]) -> frozenset[Var]:
     return frozenset(counts.keys() - varying)
 
 
-def _kept(parts: tuple[LoopNest, ...]) -> set[Var]:
+def _live_across_parts(parts: tuple[LoopNest, ...]) -> set[Var]:
     """Scalars that are read in another part than they are assigned in, or in another iteration of an inner loop."""
     found: set[Var] = set()
     for k, part in enumerate(parts):
@@ -222,7 +224,7 @@ def _kept(parts: tuple[LoopNest, ...]) -> set[Var]:
     return found
 
 
-def _walked_down(loop: For, inner: list[LoopNest]) -> Var | None:
+def _strided_array(loop: For, inner: list[LoopNest]) -> Var | None:
     """An array that the inner loops access by columns, if consecutive iterations access adjacent elements."""
     found: list[Var] = []
     for part in inner:
@@ -242,38 +244,38 @@ def _walked_down(loop: For, inner: list[LoopNest]) -> Var | None:
 # ---- the new loops ---------------------------------------------------------------------------------------------------
 
 
-def _side_by_side(found: _Trips, rows: dict[Var, Var]) -> Iterator[Stmt]:
+def _interchanged(found: _Interchange, rows: dict[Var, Var]) -> Iterator[Stmt]:
     """The loops with interleaved iterations."""
     for part in found.parts:
         if not found.is_inner(part):
-            yield from (replace(stmt) for stmt in part.body if _is_same(stmt, found))
+            yield from (replace(stmt) for stmt in part.body if _is_invariant(stmt, found))
     for part in found.parts:
         if not found.is_inner(part):
             yield from (replace(stmt) for stmt in part.body if isinstance(stmt, Comment))
-            between = [stmt for stmt in part.body if not _is_same(stmt, found) and not isinstance(stmt, Comment)]
+            between = [stmt for stmt in part.body if not _is_invariant(stmt, found) and not isinstance(stmt, Comment)]
             if between:
-                yield _along(found, between, rows)
+                yield _along_row(found, between, rows)
             continue
         (loop,) = part.loops
-        once = _once(part, found)
+        once = _hoisted(part, found)
         rest = [stmt for stmt in part.body if stmt not in once]
-        yield replace(loop, body=(*(replace(stmt) for stmt in once), _along(found, rest, rows)))
+        yield replace(loop, body=(*(replace(stmt) for stmt in once), _along_row(found, rest, rows)))
 
 
-def _is_same(stmt: Stmt, found: _Trips) -> bool:
-    return isinstance(stmt, Assign) and stmt.targets[0] in found.same
+def _is_invariant(stmt: Stmt, found: _Interchange) -> bool:
+    return isinstance(stmt, Assign) and stmt.targets[0] in found.invariant
 
 
-def _once(part: LoopNest, found: _Trips) -> list[Stmt]:
+def _hoisted(part: LoopNest, found: _Interchange) -> list[Stmt]:
     """The statements of an inner loop that are the same in every iteration of the outer loop."""
     written = {access.array for other in found.parts for access in other.accesses if access.writes}
     counts = Counter(var for stmt in part.body for var in stmt.targets)
-    varying = {found.loop.target, *found.kept, *part.assigned}
+    varying = {found.loop.target, *found.expanded, *part.assigned}
     once: list[Stmt] = []
     for stmt in part.body:
         if isinstance(stmt, Comment):
             once.append(stmt)
-        if isinstance(stmt, Assign) and counts[stmt.targets[0]] == 1 and stmt.targets[0] not in found.kept:
+        if isinstance(stmt, Assign) and counts[stmt.targets[0]] == 1 and stmt.targets[0] not in found.expanded:
             arrays = {load.array for load in traversal.loads(stmt.value)}
             if not traversal.free_vars(stmt.value) & varying and not arrays & written:
                 once.append(stmt)
@@ -281,7 +283,7 @@ def _once(part: LoopNest, found: _Trips) -> list[Stmt]:
     return once
 
 
-def _along(found: _Trips, stmts: Sequence[Stmt], rows: dict[Var, Var]) -> For:
+def _along_row(found: _Interchange, stmts: Sequence[Stmt], rows: dict[Var, Var]) -> For:
     """Statements of all iterations, with rows for the expanded scalars."""
     counter = found.loop.target
     loads: dict[Var, Expr] = {number: Load(row, (counter,), number.type) for number, row in rows.items()}

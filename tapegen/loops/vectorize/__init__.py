@@ -13,7 +13,7 @@
 * `check_coalescing` - coalescing of bounds checks
 * `strip_mining` - strip-mining of reductions
 * `dot_fusion` - horizontal fusion of dot products
-* `dots_ahead` - inner products of two iterations in one pass
+* `paired_dot_products` - inner products of two iterations in one pass
 * `unroll_and_jam` - unroll-and-jam of loops around reductions
 * `size_cse` - common subexpression elimination of sizes
 """

@@ -5,7 +5,7 @@ program; the sums of different rows do not wait for each other.  Every fourth it
 rows, each in its own order, so results are the same in every bit.  Legal where the sums read nothing that the
 iterations in between write; where the range of the inner loop grows with `i`, the later rows sum up to where the first
 one does, and continue when it is their turn.  It pays where the additions are the critical path.  Inner products, whose
-additions have no order, are processed by pairs (`dots_ahead`).
+additions have no order, are processed by pairs (`paired_dot_products`).
 
 Before::
 
@@ -142,7 +142,7 @@ from tapegen.loops.analysis.independence import is_short
 from tapegen.loops.analysis.loop_visitor import InnermostLoopPass, is_within, never_equal
 from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
 from tapegen.loops.analysis.trip_counts import largest_trip_count
-from tapegen.loops.vectorize.dots_ahead import DotsAhead
+from tapegen.loops.vectorize.paired_dot_products import PairedDotProducts
 from tapegen.loops.vectorize.strip_mining import SHORT
 
 _ROWS = 4
@@ -188,11 +188,11 @@ class _Jamming(InnermostLoopPass):
         known = outside.body(stmt)  # a check in this iteration says nothing about the next one
         needed: list[Stmt] = []
         if any(map(_is_dots, body)):
-            dots = DotsAhead(stmt, known.facts, self.memory, self.names)
-            body = tuple(new for inner in body for new in dots.looked_ahead(inner))
+            dots = PairedDotProducts(stmt, known.facts, self.memory, self.names)
+            body = tuple(new for inner in body for new in dots.paired(inner))
             needed += dots.before
-        sums = _SumsAhead(replace(stmt, body=body), known, self)
-        body = tuple(sums.looked_ahead(k) for k in range(len(body)))
+        sums = _SeveralSums(replace(stmt, body=body), known, self)
+        body = tuple(sums.jammed(k) for k in range(len(body)))
         return [*needed, *sums.before, replace(stmt, body=body)]
 
 
@@ -253,7 +253,7 @@ class _Row:
         ]
 
 
-class _SumsAhead:
+class _SeveralSums:
     """A loop whose iterations compute their sums by fours.
 
     Attributes
@@ -274,10 +274,10 @@ class _SumsAhead:
         """The facts at the beginning of an iteration."""
         return self.known.facts
 
-    def looked_ahead(self, position: int) -> Stmt:
+    def jammed(self, position: int) -> Stmt:
         """A statement of the body; the sums of four rows where it adds up those of one."""
         row = self._row(position)
-        if row is None or not self._is_early(row, position):
+        if row is None or not self._may_precede(row, position):
             return self.loop.body[position]
         loop, names = row.loop, self.around.names
         first: list[Stmt] = []
@@ -303,8 +303,8 @@ class _SumsAhead:
 
     def _place(self) -> Expr:
         """The position of a row among the four that are added up together."""
-        trips = minus(self.counter, self.loop.start) if self.step > 0 else minus(self.loop.start, self.counter)
-        return Call(operator.mod, (trips, Const(_ROWS)), (), INT)
+        distance = minus(self.counter, self.loop.start) if self.step > 0 else minus(self.loop.start, self.counter)
+        return Call(operator.mod, (distance, Const(_ROWS)), (), INT)
 
     def _later(self, count: int) -> Expr:
         """The counter of a later iteration; that of the last one where there are none."""
@@ -369,12 +369,12 @@ class _SumsAhead:
 
     # ---- order -----------------------------------------------------------------------------------------------------
 
-    def _is_early(self, row: _Row, position: int) -> bool:
+    def _may_precede(self, row: _Row, position: int) -> bool:
         """Whether a row may be added up several iterations before its turn."""
         inside = traversal.statements(self.loop.body)
         before = traversal.statements(self.loop.body[:position])
         checked = traversal.statements(stmt for stmt in self.loop.body[:position] if not self._is_same_check(stmt))
-        if any(isinstance(stmt, (Raise, Return)) for stmt in checked) and not self._are_there(row):
+        if any(isinstance(stmt, (Raise, Return)) for stmt in checked) and not self._are_within(row):
             return False  # what an iteration checks before its sums says nothing about the next ones
         group = self.around.memory.group
         changed = {group(var) for stmt in inside for var in _touched(stmt)}
@@ -386,7 +386,7 @@ class _SumsAhead:
             if group(access.array) in changed:
                 return False
             for store in stores:
-                if group(store.array) == group(access.array) and not self._are_apart(
+                if group(store.array) == group(access.array) and not self._are_distinct(
                     row, access, store, id(store) in earlier
                 ):
                     return False
@@ -401,7 +401,7 @@ class _SumsAhead:
                 return not changing and not traversal.loads(test)
         return False
 
-    def _are_there(self, row: _Row) -> bool:
+    def _are_within(self, row: _Row) -> bool:
         """Whether the elements that any row reads are within bounds."""
         facts = self.facts
         with facts.supposing(*self._inner_range(row)):
@@ -412,7 +412,7 @@ class _SumsAhead:
         counter = Affine.atom(row.loop.target)
         return counter - self.facts.form(row.start), self.facts.form(row.stop) - 1 - counter
 
-    def _are_apart(self, row: _Row, access: Access, store: Store, is_before: bool) -> bool:
+    def _are_distinct(self, row: _Row, access: Access, store: Store, is_before: bool) -> bool:
         """Whether no store into an array precedes a read of its element that is moved ahead of it.
 
         A later row reads while the first one is added up; the stores are those of the iterations from the first one to

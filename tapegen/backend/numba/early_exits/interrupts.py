@@ -1,4 +1,4 @@
-"""Interrupts: the function by which compiled code looks for Ctrl-C, and what handlers of signals raise."""
+"""Interrupts: the function by which compiled code polls for Ctrl-C, and what handlers of signals raise."""
 
 # mypy: disable-error-code="no-untyped-call"
 
@@ -22,23 +22,23 @@ from llvmlite.ir import IRBuilder, Value
 from tapegen.backend.numba import memory_limit
 
 POLL = "tapegen_interrupted"
-"""The function that compiled code calls: after how many iterations a loop asks again; 0 if Ctrl-C was pressed."""
+"""The function that compiled code calls: after how many iterations a loop polls again; 0 if Ctrl-C was pressed."""
 
 FIRST, LONGEST = 16, 2**16
-"""Iterations of a loop before it asks first, and the most between two questions."""
+"""Iterations of a loop before its first poll, and the most between two polls."""
 
 _SHORT, _LONG = 10**6, 5 * 10**7
-"""Nanoseconds between two questions: after less it asks more rarely, after more more often."""
+"""Nanoseconds between two polls: after less it polls more rarely, after more more often."""
 
-_LOOKS = 10**8
-"""Nanoseconds between two looks: to look takes the interpreter's lock."""
+_CHECKS = 10**8
+"""Nanoseconds between two checks of signals, which take the interpreter's lock."""
 
 _NUMBER, _FLAG = llvm_ir.IntType(64), llvm_ir.IntType(32)
 _POINTER = llvm_ir.PointerType(_NUMBER)
 
 
 _times = (ctypes.c_int64 * 2)()
-"""When it was called last, and when it looked last, in nanoseconds."""
+"""When it was called last, and when it checked for signals last, in nanoseconds."""
 
 _main = ctypes.c_int64(0)
 """The thread that runs the handlers of signals."""
@@ -62,7 +62,7 @@ def provide() -> None:
     (length,) = polls.args
     builder = IRBuilder(polls.append_basic_block())
     call = memory_limit.call_python
-    called_at, looked_at, main = (
+    called_at, checked_at, main = (
         _NUMBER(address).inttoptr(_POINTER)
         for address in (ctypes.addressof(_times), ctypes.addressof(_times) + 8, ctypes.addressof(_main))
     )
@@ -84,9 +84,9 @@ def provide() -> None:
         is_long, shorter, builder.select(builder.icmp_signed("<", passed, _NUMBER(_SHORT)), longer, old)
     )
     builder.store(new, length)
-    since = builder.sub(now, builder.load(looked_at, typ=_NUMBER))
-    with builder.if_then(builder.icmp_signed(">", since, _NUMBER(_LOOKS))):
-        builder.store(now, looked_at)
+    since = builder.sub(now, builder.load(checked_at, typ=_NUMBER))
+    with builder.if_then(builder.icmp_signed(">", since, _NUMBER(_CHECKS))):
+        builder.store(now, checked_at)
         state = call(builder, "PyGILState_Ensure", _FLAG)
         raised = call(builder, "PyErr_CheckSignals", _FLAG)  # runs the handlers; what they raise is kept
         call(builder, "PyGILState_Release", llvm_ir.VoidType(), state)

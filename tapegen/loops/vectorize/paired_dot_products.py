@@ -44,7 +44,7 @@ class _Next:
     element: Expr | None
 
 
-class DotsAhead:
+class PairedDotProducts:
     """A loop whose iterations are processed in pairs.
 
     Attributes
@@ -61,7 +61,7 @@ class DotsAhead:
         self.stores = [stmt for stmt in traversal.statements(loop.body) if isinstance(stmt, Store)]
         self.before: list[Stmt] = []
 
-    def looked_ahead(self, stmt: Stmt) -> tuple[Stmt, ...]:
+    def paired(self, stmt: Stmt) -> tuple[Stmt, ...]:
         """A statement of the body; products of the rows of two iterations where it multiplies rows."""
         if not isinstance(stmt, Assign) or not isinstance(stmt.value, Call) or stmt.value.func is not intrinsics.dots:
             return (stmt,)
@@ -91,8 +91,8 @@ class DotsAhead:
         return (If(self._is_first(), first, tuple(second), stmt.origin),)
 
     def _is_first(self) -> Expr:
-        trips = minus(self.counter, self.loop.start) if self.step > 0 else minus(self.loop.start, self.counter)
-        return Call(operator.eq, (Call(operator.mod, (trips, Const(2)), (), INT), Const(0)), (), BOOL)
+        distance = minus(self.counter, self.loop.start) if self.step > 0 else minus(self.loop.start, self.counter)
+        return Call(operator.eq, (Call(operator.mod, (distance, Const(2)), (), INT), Const(0)), (), BOOL)
 
     def _row(self) -> Expr:
         """The row of the next iteration; in the last one, which has none, its own again."""

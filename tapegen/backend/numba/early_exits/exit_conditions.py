@@ -1,4 +1,4 @@
-"""Questions of compiled code, as functions that numba compiles: for memory and for interrupts."""
+"""Conditions for early exits, as functions that numba compiles: no memory, and interrupts."""
 
 # mypy: disable-error-code="no-untyped-call, untyped-decorator"
 
@@ -22,7 +22,7 @@ _NUMBER = llvm_ir.IntType(64)
 
 @intrinsic
 def is_interrupted(typing: Any) -> Any:
-    """Whether Ctrl-C was pressed; asked when as many iterations have passed as the last answer said."""
+    """Whether Ctrl-C was pressed; polled after as many iterations as the last poll said."""
 
     def emit(context: Any, builder: IRBuilder, sig: Any, args: Any) -> Value:
         poll = cgutils.get_or_insert_function(
@@ -41,10 +41,10 @@ def is_interrupted(typing: Any) -> Any:
             next_length = builder.call(poll, [length])
             builder.store(next_length, left)
             found = builder.icmp_signed("==", next_length, _NUMBER(0))
-            asked = builder.block
+            polled = builder.block
         answer = builder.phi(found.type)
         answer.add_incoming(cgutils.false_bit, before)
-        answer.add_incoming(found, asked)
+        answer.add_incoming(found, polled)
         return answer
 
     return types.boolean(), emit

@@ -1,4 +1,4 @@
-"""Where compiled code asks: before tapes and lists of arrays grow, and in loops that may take long."""
+"""Where exit conditions are tested: before tapes and lists of arrays grow, and in loops that may take long."""
 
 # mypy: disable-error-code="no-untyped-call, untyped-decorator"
 
@@ -16,7 +16,7 @@ from numba.core.ir_utils import build_definitions, get_definition, guard
 
 from tapegen.backend.numba import memory_limit
 from tapegen.backend.numba.allocation import longer_tape
-from tapegen.backend.numba.early_exits import interrupts, questions
+from tapegen.backend.numba.early_exits import exit_conditions, interrupts
 from tapegen.backend.numba.patches import is_enabled
 
 _OF_ARRAYS = 2**33
@@ -106,7 +106,7 @@ def _largest(func_ir: Any, var: Any) -> float:
 
 
 class _Rewriter:
-    """Inserts questions into one function of numba's IR."""
+    """Inserts early exits into one function of numba's IR."""
 
     def __init__(self, func_ir: Any) -> None:
         self.func_ir, self.blocks = func_ir, func_ir.blocks
@@ -119,28 +119,28 @@ class _Rewriter:
         """Whether anything was inserted that has blocks."""
         return len(self.order) > self.first
 
-    def ask_for_memory(self) -> None:
-        """Ask before tapes are extended, and arrays are appended to lists."""
+    def check_memory(self) -> None:
+        """Test for memory before tapes are extended, and arrays are appended to lists."""
         for label, block in list(self.blocks.items()):
             for k in reversed(range(len(block.body))):
                 value = getattr(block.body[k], "value", None)
                 if isinstance(value, ir.Expr) and value.op == "call" and len(value.args) == 1:
-                    question = self._question(value)
-                    if question is not None:
-                        self._ask(label, k, *question, _NO_MEMORY)
+                    condition = self._memory_condition(value)
+                    if condition is not None:
+                        self._exit_if(label, k, *condition, _NO_MEMORY)
 
-    def _question(self, call: Any) -> tuple[Any, tuple[Any, ...]] | None:
+    def _memory_condition(self, call: Any) -> tuple[Any, tuple[Any, ...]] | None:
         func = guard(get_definition, self.func_ir, call.func)
         if isinstance(func, ir.Global) and func.value is longer_tape:
-            return questions.is_tape_too_long, tuple(call.args)
+            return exit_conditions.is_tape_too_long, tuple(call.args)
         if isinstance(func, ir.Expr) and func.op == "getattr" and func.attr == "append":
-            return questions.is_list_too_long, (func.value, *call.args)
+            return exit_conditions.is_list_too_long, (func.value, *call.args)
         return None
 
-    def look_for_interrupts(self, labels: Sequence[int]) -> None:
-        """Look for interrupts where blocks begin."""
+    def poll_interrupts(self, labels: Sequence[int]) -> None:
+        """Poll for interrupts where blocks begin."""
         for label in labels:
-            self._ask(label, 0, questions.is_interrupted, (), _INTERRUPT)
+            self._exit_if(label, 0, exit_conditions.is_interrupted, (), _INTERRUPT)
 
     def _split(self, label: int, k: int) -> int:
         """Move the statements of a block from one on to a block of their own."""
@@ -149,14 +149,14 @@ class _Rewriter:
         block.body, rest.body = block.body[:k], block.body[k:]
         return rest_label
 
-    def _ask(self, label: int, k: int, func: Any, args: tuple[Any, ...], error: tuple[Any, Any]) -> None:
-        """Ask before a statement of a block; where the answer is yes, the function raises an error."""
+    def _exit_if(self, label: int, k: int, func: Any, args: tuple[Any, ...], error: tuple[Any, Any]) -> None:
+        """Test a condition before a statement of a block; where it holds, the function raises an error."""
         block = self.blocks[label]
         loc = block.body[k].loc
         exit_label, leave = self._new_block(block, label)
         rest_label = self._split(label, k)
-        asked, answer = self._call(block, func, args)
-        block.body += [*asked, ir.Branch(answer, exit_label, rest_label, loc)]
+        tested, answer = self._call(block, func, args)
+        block.body += [*tested, ir.Branch(answer, exit_label, rest_label, loc)]
         leave.body.append(ir.StaticRaise(*error, loc))
 
     def _new_block(self, like: Any, place: int) -> tuple[int, Any]:
@@ -197,7 +197,7 @@ class _Rewriter:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class EarlyExits(FunctionPass):
-    """Inserts the questions for memory and for interrupts."""
+    """Inserts the tests for memory and the polls for interrupts."""
 
     _name = "early_exits"
 
@@ -210,9 +210,9 @@ class EarlyExits(FunctionPass):
         made = _Rewriter(state.func_ir)
         if is_enabled("interrupts"):
             interrupts.provide()
-            made.look_for_interrupts(polled_blocks(state.func_ir, reorders=bool(state.flags.fastmath)))
+            made.poll_interrupts(polled_blocks(state.func_ir, reorders=bool(state.flags.fastmath)))
         if is_enabled("allocation"):
-            made.ask_for_memory()
+            made.check_memory()
         if made.is_changed:
             made.number_blocks()
         return made.is_changed
