@@ -7,6 +7,7 @@
 * `side_effects` - mod/ref analysis
 * `alias_conflicts` - stores that another live name may see
 * `shape_functions` - result extents of functions by those of their arguments
+* `piecewise_linear` - sizes of slices as functions of one size
 * `shape_inference` - symbolic shapes, equal extents
 * `interval_arithmetic` - intervals of results
 * `value_ranges` - bounds of values, possible infinities and NaN

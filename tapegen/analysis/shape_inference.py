@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tapegen.analysis.piecewise_linear import Piecewise
 from tapegen.analysis.scopes import Scopes
 from tapegen.analysis.shape_functions import Extent, Extents, Known, Symbol, arranged, plus
 from tapegen.ir import intrinsics, traversal
@@ -50,7 +51,6 @@ _COMPARING: frozenset[Any] = frozenset(
         *(operator.and_, operator.or_, operator.xor, operator.invert),
     )
 )
-_MOST_SIZES = 64  # values of a size that are tried
 _SHAPED: frozenset[Any] = frozenset({np.zeros, np.ones, np.empty, np.full})
 
 
@@ -100,45 +100,28 @@ class Shapes:
     def simplified(self, extent: Extent) -> Extent:
         """An extent without the lengths of slices that the end of an array may truncate, where it equals such a form.
 
-        With those it is a piecewise linear function of the size of a parameter.  Its pieces end where constants of
-        the form balance, so that it is linear beyond their sum, and all sizes up to there are tried:
-        `n + len(x[:1]) + len(x[-1:]) - 2` is `n` for n = 0 and from n = 2, and no size is 1.
+        `n + len(x[:1]) + len(x[-1:]) - 2` is `n` for n = 0 and from n = 2, and no size of a parameter is 1.
         """
         if not any(symbol in self.cuts for symbol, _ in extent[1]):
             return extent
-        sizes: set[Symbol] = set()
-        end = 2 * self._constants(extent, sizes) + 4
-        if len(sizes) != 1 or end > _MOST_SIZES:
+        pieces = self._pieces(extent)
+        found = pieces.tried(self.not_unit.__contains__)
+        line = None if found is None else pieces.line(found[1])
+        if found is None or line is None:
             return extent
-        (size,) = sizes
-        tried = [n for n in range(end + 1) if n != 1 or size not in self.not_unit]
-        found = [max(self._value(extent, n), 0) for n in tried]
-        slope = found[-1] - found[-2]
-        offset = found[-1] - slope * end
-        if any(each != max(slope * n + offset, 0) for n, each in zip(tried, found, strict=True)):
-            return extent
-        return offset, ((size, slope),) if slope else ()
+        slope, offset = line
+        return offset, ((found[0], slope),) if slope else ()
 
-    def _constants(self, extent: Extent, sizes: set[Symbol]) -> int:
-        """The sum of the constants of a form and of the slices in it, and the symbols that it depends on."""
-        total = abs(extent[0])
-        for symbol, coefficient in extent[1]:
-            if symbol in self.cuts:
-                total += abs(coefficient) * sum(self._constants(part, sizes) for part in self.cuts[symbol])
-            else:
-                sizes.add(symbol)
-        return total
-
-    def _value(self, extent: Extent, size: int) -> int:
-        """The value of a form for a value of its only symbol."""
-        total = extent[0]
-        for symbol, coefficient in extent[1]:
-            number = size
-            if symbol in self.cuts:
-                whole, lo, hi = (self._value(part, size) for part in self.cuts[symbol])
-                number = len(range(max(whole, 0))[max(lo, 0) : max(hi, 0)])
-            total += coefficient * number
-        return total
+    def _pieces(self, extent: Extent) -> Piecewise[Symbol]:
+        return Piecewise(
+            extent[0],
+            tuple((symbol, factor) for symbol, factor in extent[1] if symbol not in self.cuts),
+            tuple(
+                (_length_of_slice, tuple(map(self._pieces, self.cuts[symbol])), factor)
+                for symbol, factor in extent[1]
+                if symbol in self.cuts
+            ),
+        )
 
     def summed_axes(self, full: Extents, like: Var) -> tuple[int, ...] | None:
         """Axes of a whole along which `like` was broadcast, size-1 axes of `like` included; None when not known."""
@@ -158,6 +141,10 @@ class Shapes:
 
 def _symbol(kind: str, name: str, axis: int) -> Extent:
     return 0, (((kind, name, axis), 1),)
+
+
+def _length_of_slice(whole: int, lo: int, hi: int) -> int:
+    return len(range(max(whole, 0))[max(lo, 0) : max(hi, 0)])
 
 
 def _cut(extent: Extent, lo: Extent, hi: Extent) -> Symbol:

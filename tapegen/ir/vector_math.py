@@ -265,7 +265,7 @@ def erfc_scaled(x: Any) -> Any:
 
 
 def square_and_error(x: Any) -> Any:
-    """x * x and what its rounding has lost, by the halves of x (Dekker)."""
+    """X * x and what its rounding has lost, by the halves of x (Dekker)."""
     head = np.int64(np.float64(x).view(np.int64) & -134217728).view(np.float64)
     rest = x - head
     z = x * x

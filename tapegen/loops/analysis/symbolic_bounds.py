@@ -18,6 +18,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from tapegen.analysis.piecewise_linear import Piecewise
 from tapegen.ir import intrinsics
 from tapegen.ir.affine import Affine, is_int, linear
 from tapegen.ir.nodes import Assign, Call, Const, Expr, For, If, Load, Raise, Stmt, Tuple, Var, While, node
@@ -408,58 +409,35 @@ class SymbolicBounds:
         form = extent.form
         if not any(map(_is_extreme, form.atoms)):
             return extent
-        size, tried = self._tried(form)
-        if size is None:
+        pieces = self._pieces(form)
+        found = self._tried(pieces)
+        line = None if found is None else pieces.line(found[1])
+        if found is None or line is None:
             return extent
-        found = [max(self._value(form, n), 0) for n in tried]
-        slope = found[-1] - found[-2]
-        offset = found[-1] - slope * tried[-1]
-        if any(each != max(slope * n + offset, 0) for n, each in zip(tried, found, strict=True)):
-            return extent
-        simple = Affine.atom(size) * slope + offset
+        simple = Affine.atom(found[0]) * line[0] + line[1]
         return Extent(simple.expr, simple)
 
     def _vanishes(self, form: Affine) -> bool:
         """Whether a form of minima and maxima is 0 for all values of the size it depends on."""
-        size, tried = self._tried(form)
-        return size is not None and not any(self._value(form, n) for n in tried)
+        pieces = self._pieces(form)
+        found = self._tried(pieces)
+        return found is not None and not any(map(pieces.value, found[1]))
 
-    def _tried(self, form: Affine) -> tuple[Expr | None, list[int]]:
-        """The only size in a form of minima and maxima, and the values that represent all values of the size.
+    def _pieces(self, form: Affine) -> Piecewise[Expr]:
+        return Piecewise(
+            form.constant,
+            tuple((atom, factor) for atom, factor in form.terms if not _is_extreme(atom)),
+            tuple(
+                (atom.func, tuple(self._pieces(self.form(arg)) for arg in atom.args), factor)
+                for atom, factor in form.terms
+                if _is_extreme(atom)
+            ),
+        )
 
-        The form is a piecewise linear function of the size.  Its pieces end where constants balance, so that it is
-        linear beyond their sum.
-        """
-        sizes: set[Expr] = set()
-        end = 2 * self._constants(form, sizes) + 4
-        if len(sizes) != 1 or end > _MOST_SIZES:
-            return None, []
-        (size,) = sizes
-        least = Affine.atom(size)
-        if not self.nonnegative(least):
-            return None, []
-        never_one = self.is_never_one(least)
-        return size, [n for n in range(end + 1) if n != 1 or not never_one]
-
-    def _constants(self, form: Affine, sizes: set[Expr]) -> int:
-        """The sum of the constants of a form and of the minima and maxima in it, and the sizes that it depends on."""
-        total = abs(form.constant)
-        for atom, coefficient in form.terms:
-            if _is_extreme(atom):
-                total += abs(coefficient) * sum(self._constants(self.form(arg), sizes) for arg in atom.args)
-            else:
-                sizes.add(atom)
-        return total
-
-    def _value(self, form: Affine, size: int) -> int:
-        """The value of a form for a value of its only size."""
-        total = form.constant
-        for atom, coefficient in form.terms:
-            number = size
-            if _is_extreme(atom):
-                number = atom.func([self._value(self.form(arg), size) for arg in atom.args])
-            total += coefficient * number
-        return total
+    def _tried(self, pieces: Piecewise[Expr]) -> tuple[Expr, list[int]] | None:
+        """The only size in a form, which is not negative, and the values that represent all its values."""
+        found = pieces.tried(lambda size: self.is_never_one(Affine.atom(size)))
+        return found if found is not None and self.nonnegative(Affine.atom(found[0])) else None
 
     def constant(self, form: Affine) -> int | None:
         """The number that a size is known to be, from a check that it agrees with another one."""
@@ -598,7 +576,6 @@ class SymbolicBounds:
         return False
 
 
-_MOST_SIZES = 64  # values of a size that are tried
 _MAKING: frozenset[Any] = frozenset({np.copy, np.empty, np.zeros})
 _SIZES: frozenset[Any] = frozenset({intrinsics.dim, builtins.len, np.size, builtins.abs})
 _SPELLED: frozenset[Any] = frozenset({builtins.min, builtins.max, operator.floordiv, operator.mod})
