@@ -147,7 +147,8 @@ def test_special_values(name: str) -> None:
                 (PYTHON.get(name) or getattr(np, name))(np.float64(item)),
             )
         if np.isfinite(want) and want not in (0.0, 1.0, -1.0):
-            np.testing.assert_allclose(got, want, rtol=5e-16, atol=0.0 if abs(want) > 1e-300 else 5e-324)
+            rtol = 5e-16 if name in ("erfc", "ndtr") else 3e-16
+            np.testing.assert_allclose(got, want, rtol=rtol, atol=0.0 if abs(want) > 1e-300 else 5e-324)
         else:
             np.testing.assert_array_equal(got, want)
             assert np.isnan(want) or np.signbit(got) == np.signbit(want)
