@@ -39,6 +39,7 @@ from tapegen.loops.locality.live_range_splitting import split_live_ranges
 from tapegen.loops.locality.outer_fusion import fuse_outer_loops
 from tapegen.loops.locality.scalar_replacement import replace_scalars
 from tapegen.loops.locality.scatter_to_gather import convert_scatter_to_gather
+from tapegen.loops.locality.store_forwarding import forward_stores
 from tapegen.loops.locality.zero_init_sinking import sink_zero_init
 from tapegen.loops.parallel.outlining import Verdict, chunks_of, outline_loops
 from tapegen.loops.scalarize import concatenation, contractions, index_functions, permutations, reductions  # noqa: F401  (they fill the tables)
@@ -63,6 +64,7 @@ __all__ = ["PASSES", "lower_to_loops"]
 
 FINISHING: tuple[Pass[Function], ...] = (
     Pass("replace_scalars", replace_scalars, "elements that every iteration accesses, in registers"),
+    Pass("forward_stores", forward_stores, "elements that an iteration has stored, in registers"),
     Pass("pack_columns", pack_columns, "columns that inner loops run along, in contiguous memory"),
     Pass("reduce_modulo", reduce_modulo, "comparisons instead of divisions"),
     Pass("if_convert_division", if_convert_division, "selected divisors instead of branches"),

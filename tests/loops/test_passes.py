@@ -97,6 +97,14 @@ def columns(x: Any) -> Any:
     return np.sum(products)
 
 
+def stored_squares(x: Any) -> Any:
+    y = np.empty(3)
+    for i in range(3):
+        y[i] = x[i] * x[i]
+        y[i] += np.sin(y[i])
+    return np.dot(x, y)
+
+
 FIRES: dict[str, Any] = {
     "count_loops": counting,
     "convert_lists": filling,
@@ -121,6 +129,7 @@ FIRES: dict[str, Any] = {
     "interchange_loops": columns,
     "interchange_imperfect_nests": "syrk",
     "outline_loops": "black_scholes",
+    "forward_stores": stored_squares,
     "pack_columns": "gramschmidt",
     "split_index_sets": "lorenz96",
     "replace_scalars": "cholesky",

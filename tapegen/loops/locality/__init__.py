@@ -15,4 +15,5 @@
 * `packing_buffers` - the visitor of packing passes
 * `column_packing` - strided columns packed into contiguous buffers
 * `scalar_replacement` - array elements as scalars inside a loop
+* `store_forwarding` - elements that an iteration has stored as scalars
 """
