@@ -14,10 +14,11 @@ from tapegen import Differentiable
 from tapegen.errors import TapegenError
 from tapegen.pipeline.artifacts import execution
 from tapegen.pipeline.artifacts.program import Program
-from tapegen.transform.recording.checkpoints import Refused
+from tapegen.transform.recording.checkpoint_state import Refused
 from tapegen.transform.recording.tape_sizes import LoopTapes
 
-INTERVALS = (1, 2, 3, 100)
+SCHEDULES = ((1, 1000), (2, 1000), (100, 1000), (1, 1), (1, 2), (1, 3), (2, 2), (3, 1))
+"""Iterations of a segment, and checkpoints."""
 
 
 @dataclass
@@ -60,15 +61,15 @@ def compare(function: Differentiable[..., Any], args: Sequence[Any], kwargs: Map
             found.refused.append(refusal.reason)
             continue
         found.checked += 1
-        for interval in INTERVALS:
+        for schedule in SCHEDULES:
             try:
-                given = run(variant, leaves, (interval,))
+                given = run(variant, leaves, schedule)
                 same = all(map(equal, given, expected))
             except Exception as error:
-                found.wrong.append(f"{name}, loop {position}, interval {interval}: {type(error).__name__}: {error}")
+                found.wrong.append(f"{name}, loop {position}, segments {schedule}: {type(error).__name__}: {error}")
                 break
             if not same:
-                found.wrong.append(f"{name}, loop {position}, interval {interval}")
+                found.wrong.append(f"{name}, loop {position}, segments {schedule}")
                 break
     return found
 
@@ -80,11 +81,11 @@ def flat(loops: Sequence[LoopTapes]) -> Iterator[LoopTapes]:
         yield from flat(loop.inner)
 
 
-def run(program: Program, leaves: Sequence[Any], intervals: Sequence[int]) -> list[Any]:
+def run(program: Program, leaves: Sequence[Any], schedule: Sequence[int]) -> list[Any]:
     """Results, arguments as they are left, and cotangents, twice."""
     given = copy.deepcopy(list(leaves))
     with np.errstate(all="ignore"):
-        values = execution.run(program, "record", [*given, *intervals])
+        values = execution.run(program, "record", [*given, *schedule])
         outline = program.outline("record")
         count = len(values) - len(outline.kept)
         rng = np.random.default_rng(3)

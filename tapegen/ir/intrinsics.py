@@ -190,6 +190,19 @@ def grown(tape: np.ndarray) -> np.ndarray:
     return np.concatenate((tape, np.empty_like(tape)))
 
 
+def checkpoint_distance(segments: int, free: int) -> int:
+    """How many segments after a checkpoint the next one is made, if so many are to be reversed, so many may be held.
+
+    This is binomial checkpointing (Griewank and Walther, revolve): as few segments as possible run again.  There are at
+    least two segments, of which the last one is reversed as soon as it is reached.
+    """
+    longest, shorter, runs = 1, 1, 0  # what can be reversed if no segment runs more often than this, and one less
+    while longest < segments:
+        runs += 1
+        longest, shorter = longest * (free + runs) // runs, longest
+    return min(shorter, segments - shorter * free // (free + runs - 1))
+
+
 MOST_CHUNKS = 64
 """Largest number of chunks of a parallel loop."""
 

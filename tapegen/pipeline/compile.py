@@ -182,8 +182,12 @@ def lay_out_tapes(derivation: Derivation, *, parallel: bool) -> Derivation:
     """Lay out tapes as arrays, and resolve `primal_as` to the primal values that the backward sweep reads."""
     facts, names = derivation.facts, derivation.names
     loops = loops_of(derivation.program.body)
+
+    def fresh(name: str) -> Var:
+        return Var(names.fresh(name), INT)
+
     derivation.cuts = [
-        Cut(loops[position], Var(names.fresh("interval"), INT), Var(names.fresh("first"), INT))
+        Cut(loops[position], fresh("interval"), fresh("checkpoints"), fresh("first"))
         for position in derivation.checkpointed
     ]
     derivation.laid = lay_out(
@@ -257,8 +261,8 @@ def assemble_forms(derivation: Derivation) -> Derivation:
     present = used | traversal.assigned_in(*backward)
     tapes = [tape for tape in derivation.laid.tapes if tape.store in present]
     doc = doc_of(derivation.program, derivation.wrt, derivation.results, sweeps, tapes, facts)
-    intervals = tuple(cut.interval for cut in derivation.cuts)
-    joint = joint_form(derivation.program, forward, backward, last, sweeps, gradients, doc, derivation.names, intervals)
+    schedules = tuple(var for cut in derivation.cuts for var in (cut.interval, cut.checkpoints))
+    joint = joint_form(derivation.program, forward, backward, last, sweeps, gradients, doc, derivation.names, schedules)
     stores = (*(tape.store for tape in tapes), *derivation.checkpoints)
     reads = used | (ends - traversal.assigned_in(*backward))
     kept = tuple(sorted((v for v in reads if v not in sweeps.seeds), key=lambda v: v.name))
@@ -271,7 +275,7 @@ def assemble_forms(derivation: Derivation) -> Derivation:
         derivation.recorded,
         derivation.laid,
         replace(joint, computed=sweeps.seeds, tapes=stores),
-        replace(record_form(derivation.program, forward, last, kept, facts, doc, intervals), tapes=stores),
+        replace(record_form(derivation.program, forward, last, kept, facts, doc, schedules), tapes=stores),
         replace(
             pullback_form(derivation.program, backward, sweeps, gradients, kept, doc),
             backward=True,

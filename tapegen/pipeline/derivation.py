@@ -46,7 +46,7 @@ class Stages:
     kept : tuple of Var
         The values that `record` returns after the results and `pullback` accepts before the seeds.
     cuts : tuple of Cut
-        The loops that are checkpointed; `joint` and `record` take their intervals as their last parameters.
+        The loops that are checkpointed; `joint` and `record` take their intervals and numbers of checkpoints last.
     recorded_bytes : str
         The bytes of the tapes, as a Python expression of the parameters; those of unknown size do not count.
     """

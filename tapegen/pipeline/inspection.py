@@ -27,7 +27,7 @@ from tapegen.pipeline.stages import STAGES
 if TYPE_CHECKING:
     from tapegen.loops.parallel.outlining import Verdict
     from tapegen.pipeline.derivation import Stages
-    from tapegen.transform.recording.decisions import Decision, Tape
+    from tapegen.transform.recording.decisions import Decision, Schedule, Tape
 
 _WAYS = {way: label for way, (label, *_) in LEGEND.items()} | {"live": "live"}
 _INTEGER = {operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.neg, max, min, abs}
@@ -192,8 +192,8 @@ class Inspection:
         The user's functions that the primal was lowered from.
     memory : sequence of str
         What a budget of memory means for these values.
-    intervals : sequence of int
-        The lengths of the segments of checkpointed loops.
+    schedules : sequence of Schedule
+        The segments of checkpointed loops.
 
     Attributes
     ----------
@@ -221,13 +221,13 @@ class Inspection:
         leaves: Sequence[Any] | None = None,
         functions: Sequence[FunctionType] = (),
         memory: Sequence[str] = (),
-        intervals: Sequence[int] = (),
+        schedules: Sequence[Schedule] = (),
     ) -> None:
         self._functions = functions
         self._program = program
         self._programs = stages
         self._sizes = _Sizes(stages, leaves)
-        self._sizes.values |= {cut.interval.name: size for cut, size in zip(stages.cuts, intervals, strict=False)}
+        self._sizes.values |= {cut.interval.name: k.interval for cut, k in zip(stages.cuts, schedules, strict=False)}
         self._memory = tuple(memory)
 
     @cached_property

@@ -59,8 +59,8 @@ def inspected(program: Program, leaves: Sequence[Any] | None = None) -> Inspecti
     attempt, lines = found
     if attempt is not None:
         program, stages = attempt.program, attempt.program.stages(scalar=form == JOINT)
-    intervals = () if attempt is None else attempt.intervals
-    return Inspection(program, stages, leaves, program.lowered.sources, lines, intervals)
+    schedules = () if attempt is None else attempt.schedules
+    return Inspection(program, stages, leaves, program.lowered.sources, lines, schedules)
 
 
 class Specializer(Owner, Protocol):
@@ -306,7 +306,7 @@ class BoundCall:
         for attempt in itertools.chain(known, planner.attempts()):
             try:
                 with self._seen(told):
-                    values = self._run(form, [*leaves, *attempt.intervals], attempt.program)
+                    values = self._run(form, [*leaves, *attempt.numbers], attempt.program)
                 if form == "record" and not attempt.is_sure:
                     try:
                         self._try_pullback(attempt.program, values)

@@ -6,6 +6,7 @@ until the budget is used up), a variant of it runs that checkpoints loops, and t
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,17 +19,21 @@ from tapegen.ir.nodes import Block, For, Slice, Stmt, While
 from tapegen.pipeline.artifacts.program import Form, Program
 from tapegen.pipeline.derivation import Stages
 from tapegen.transform.recording import cost_model
-from tapegen.transform.recording.checkpoints import Refused
+from tapegen.transform.recording.checkpoint_state import Refused
+from tapegen.transform.recording.decisions import Schedule
 from tapegen.transform.recording.tape_sizes import LoopTapes, evaluated
 
 SEGMENT = 2**18
 """Bytes that the tapes of a segment may take even if a shorter one needs less memory: fewer checkpoints are made."""
 
-LONGEST = 2**22
-"""The iterations of a segment where the loop may never end: calls look for interrupts in between."""
-
 UNKNOWN = (4096, 1024, 256, 64, 16, 4, 1)
 """Intervals to try where it is unknown what an iteration records."""
+
+FEW = 64
+"""Checkpoints where it is unknown how much they take: of these any loop can be reversed."""
+
+MOST_RUNS = 64
+"""How often each iteration of a loop may run again on average: with less memory a call is refused."""
 
 _LIST_ITEM = 40
 """Bytes of a scalar in a list, in generated Python."""
@@ -41,17 +46,22 @@ RECORD: Form = "record"
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A program that needs less memory, and the intervals of its checkpointed loops.
+    """A program that needs less memory, and the segments of its checkpointed loops.
 
     Attributes
     ----------
     is_sure : bool
-        Whether it is known that segments of these lengths fit.
+        Whether it is known that these segments and checkpoints fit.
     """
 
     program: Program
-    intervals: tuple[int, ...]
+    schedules: tuple[Schedule, ...]
     is_sure: bool
+
+    @property
+    def numbers(self) -> list[int]:
+        """The last arguments of the program."""
+        return [number for each in self.schedules for number in (each.interval, each.checkpoints)]
 
 
 class Planner:
@@ -87,25 +97,31 @@ class Planner:
         seen: set[tuple[int, ...]] = set()
         while True:
             chosen = self._chosen(found, depth)
-            positions = tuple(sorted(loop.position for loop in chosen))
+            positions = tuple(sorted(loop.position for loop, _ in chosen))
             if not positions or positions in seen:
                 return
             seen.add(positions)
             variant = self._variant(positions)
             if variant is not None:
-                cut = {loop.position: loop for loop in chosen}
+                cut = {loop.position: (loop, times) for loop, times in chosen}
                 loops = [cut[position] for position in variant.checkpointed]
-                is_sure = all(loop.each is not None for loop in loops)
-                for intervals in self._intervals(self._loops(variant), loops):
-                    yield Attempt(variant, intervals, is_sure)
+                stages = self._loops(variant)
+                known = (*(loop.each for loop, _ in loops), *map(stages.checkpoint_bytes, stages.cuts))
+                for schedules in self._schedules(stages, loops):
+                    yield Attempt(variant, schedules, None not in known)
             depth += 1
 
     def _loops(self, program: Program) -> Stages:
         return program.stages(scalar=self.form == "joint")
 
-    def _chosen(self, loops: Sequence[LoopTapes], depth: int) -> list[LoopTapes]:
-        """The loops to checkpoint: the outermost ones that record much, or loops in them, `depth` levels inside."""
-        found: list[LoopTapes] = []
+    def _chosen(
+        self, loops: Sequence[LoopTapes], depth: int, times: int | None = 1
+    ) -> list[tuple[LoopTapes, int | None]]:
+        """The loops to checkpoint, and how often they begin in a call, if that is known.
+
+        These are the outermost ones that record much, or loops in them, `depth` levels inside.
+        """
+        found: list[tuple[LoopTapes, int | None]] = []
         for loop in loops:
             total, each = self.bytes_of(loop.total), self.bytes_of(loop.each)
             if total is not None and total * 4 * len(loops) <= self.budget:
@@ -113,9 +129,11 @@ class Planner:
             inside = [inner for inner in loop.inner if self._records_much(inner)]
             too_long = each is not None and each * 2 > self.budget
             if inside and (depth > 0 or too_long or loop.position in self.refused):
-                found += self._chosen(loop.inner, depth - (not too_long))
+                count = self.bytes_of(loop.count)
+                within = None if times is None or count is None else times * count
+                found += self._chosen(loop.inner, depth - (not too_long), within)
             elif loop.position not in self.refused:
-                found.append(loop)
+                found.append((loop, times))
         return found
 
     def _records_much(self, loop: LoopTapes) -> bool:
@@ -135,35 +153,66 @@ class Planner:
                 return variant
         return None
 
-    def _intervals(self, stages: Stages, loops: Sequence[LoopTapes]) -> Iterator[tuple[int, ...]]:
-        """Intervals to try."""
+    def _schedules(
+        self, stages: Stages, loops: Sequence[tuple[LoopTapes, int | None]]
+    ) -> Iterator[tuple[Schedule, ...]]:
+        """Segments to try."""
         share = self.budget // len(loops)
-        single = [self._interval(stages, k, loop, share) for k, loop in enumerate(loops)]
-        if None not in single:
-            fits = [found for found in single if found]
-            if len(fits) == len(single):
-                yield tuple(fits)
-            return
-        for interval in UNKNOWN:
-            yield tuple(interval if found is None else max(found, 1) for found in single)
+        found = [list(self._segments(stages, k, loop, times, share)) for k, (loop, times) in enumerate(loops)]
+        if all(found):
+            longest = max(map(len, found))
+            yield from zip(*(each + each[-1:] * (longest - len(each)) for each in found), strict=True)
 
-    def _interval(self, stages: Stages, k: int, loop: LoopTapes, share: int) -> int | None:
-        """The iterations of a segment; 0 where no number fits, None where it is unknown what an iteration records."""
+    def _segments(self, stages: Stages, k: int, loop: LoopTapes, times: int | None, share: int) -> Iterator[Schedule]:
+        """Segments of one loop to try: none where no number of checkpoints fits, one where all sizes are known.
+
+        The checkpoints of a loop in a loop are held until the backward sweep, `times` as many.
+        """
         each = self.bytes_of(loop.each)
-        if each is None:
-            return None
-        each = max(each, 1)
         state = self.bytes_of(stages.checkpoint_bytes(stages.cuts[k]))
+        if times is None:
+            state = None
+        if state is not None and times is not None:
+            state = max(times, 1) * (state + _LIST_ITEM * (1 + len(stages.cuts[k].state)))
+            if state > share:
+                return
+        if each is None:
+            for interval in UNKNOWN:
+                yield Schedule(interval, FEW if state is None else max(share // 2 // state, 1))
+            return
+        each = max(each, 1)
         count = self.bytes_of(loop.count)
         if state is None or count is None:
-            most = min(share // 2 // each, LONGEST, max(share // 2**4, 2**28) // each)
-            return most if state is None or 2 * state <= share else 0
-        state += _LIST_ITEM
-        best = math.sqrt(count * state / each)  # the least memory in sum
-        interval = int(max(best, min(SEGMENT, share // 4) / each, 1))
-        interval = min(interval, max(share // 2 // each, int(best), 1))
-        needed = interval * each + -(-count // interval) * state
-        return interval if needed <= share else 0
+            interval = max(min(SEGMENT, share // 4) // each, 1)
+            checkpoints = FEW if state is None else (share - interval * each) // state
+            if checkpoints > 0:
+                yield Schedule(interval, checkpoints)
+        elif (best := scheduled(max(count, 1), state, each, share)) is not None:
+            yield best
+
+
+def scheduled(count: int, state: int, each: int, share: int) -> Schedule | None:
+    """The fastest segments of a loop within a share of memory.
+
+    Parameters
+    ----------
+    count : int
+        Its iterations.
+    state, each : int
+        The bytes of a checkpoint, and those that an iteration records.
+    share : int
+        The bytes that it may take.
+    """
+    least = math.sqrt(count * state / each)  # two levels need the least memory with it
+    interval = int(max(least, min(SEGMENT, share // 4) / each, 1))
+    interval = min(interval, max(share // 2 // each, int(least), 1))
+    segments = -(-count // interval)
+    if interval * each + segments * state <= share:
+        return Schedule(interval, segments)
+    lengths = itertools.takewhile(lambda length: length * each + state <= share, (2**k for k in itertools.count()))
+    found = [Schedule(length, (share - length * each) // state) for length in lengths]
+    best = min(found, key=lambda each: each.runs(count), default=None)
+    return best if best is not None and best.runs(count) <= MOST_RUNS * count else None
 
 
 def planned(program: Program, form: Form, leaves: Sequence[Any]) -> tuple[Attempt | None, list[str]] | None:
@@ -181,16 +230,25 @@ def planned(program: Program, form: Form, leaves: Sequence[Any]) -> tuple[Attemp
     stages = attempt.program.stages(scalar=form == JOINT)
     loops = {loop.position: loop for loop in _flat(program.stages(scalar=form == JOINT).loops())}
     lines = [f"would record {predicted:,} bytes, and may take {budget:,}"] if predicted > budget else []
-    for cut, interval, position in zip(stages.cuts, attempt.intervals, attempt.program.checkpointed, strict=True):
+    for cut, schedule, position in zip(stages.cuts, attempt.schedules, attempt.program.checkpointed, strict=True):
         loop = loops[position]
         place = "a loop" if loop.loop.origin is None else f"the loop of line {loop.loop.origin.line}"
         each, count = planner.bytes_of(loop.each), planner.bytes_of(loop.count)
         state = planner.bytes_of(stages.checkpoint_bytes(cut))
         records = "records" if each is None else f"records {each:,} bytes"
         held = "" if state is None else f" of {state:,} bytes"
-        number = "checkpoints" if count is None else f"{-(-count // interval):,} checkpoints"
-        lines.append(f"{place} {records} in each iteration: {number}{held}, one every {interval:,} iterations")
-        lines.append(f"that takes about {_slowdown(stages, cut.loop):.1f} times as long as recording")
+        segments = None if count is None else -(-count // schedule.interval)
+        most, runs, least = schedule.checkpoints, 1.0, "at least" if count is None else "about"
+        if count is None:
+            number = f"up to {most:,} checkpoints{held}, segments"
+        elif segments is not None and segments > most:
+            number, runs = f"{most:,} checkpoints{held}, segments", schedule.runs(count) / count
+        else:
+            number = f"{segments:,} checkpoints{held}, one every {schedule.interval:,} iterations"
+        if "segments" in number:
+            number += f" of {schedule.interval:,} iterations"
+        lines.append(f"{place} {records} in each iteration: {number}")
+        lines.append(f"that takes {least} {_slowdown(stages, cut.loop, runs):.1f} times as long as recording")
     return attempt, lines
 
 
@@ -200,11 +258,11 @@ def _flat(loops: Sequence[LoopTapes]) -> Iterator[LoopTapes]:
         yield from _flat(loop.inner)
 
 
-def _slowdown(stages: Stages, loop: For | While) -> float:
-    """The time of a gradient with a loop that runs once more, by the cost model: in units of that without."""
+def _slowdown(stages: Stages, loop: For | While, runs: float) -> float:
+    """The time of a gradient with a loop that runs again, by the cost model: in units of that without."""
     undone = next(stmt for stmt in traversal.statements(stages.sweeps.backward) if _reverses(stages, stmt, loop))
     forward, backward = _work(loop.body), _work(undone.blocks[0])
-    return 1.0 + forward / max(forward + backward, 1)
+    return 1.0 + runs * forward / max(forward + backward, 1)
 
 
 def _reverses(stages: Stages, stmt: Stmt, loop: For | While) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 import subprocess
 import sys
@@ -19,9 +20,11 @@ from tapegen.pipeline import compile
 from tapegen.pipeline.artifacts import execution
 from tapegen.pipeline.artifacts.generated_text import compiled_text, readable_text
 from tapegen.pipeline.artifacts.program import Program
-from tapegen.transform.recording.checkpoints import Refused
+from tapegen.transform.recording.checkpoint_state import Refused
+from tapegen.transform.recording.decisions import Schedule
 
-INTERVALS = (1, 2, 3, 5, 100)
+SCHEDULES = ((1, 1000), (2, 1000), (3, 1000), (100, 1000), (1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 1))
+"""Iterations of a segment, and checkpoints."""
 
 
 def burgers(u0: Any, nu: float, n: int) -> Any:
@@ -239,9 +242,9 @@ def test_gradient_of_recording_program(func: Callable[..., Any], args: tuple[Any
     expected = recording(*copy.deepcopy(leaves), 1.0)
     left = copy.deepcopy(leaves)
     execution.run(program, "primal", left)
-    for interval in INTERVALS:
+    for schedule in SCHEDULES:
         given = copy.deepcopy(leaves)
-        found = built(*given, 1.0, *[interval] * len(cut))
+        found = built(*given, 1.0, *schedule * len(cut))
         for a, b in zip((*found, *given), (*expected, *left), strict=True):
             np.testing.assert_array_equal(a, b)
 
@@ -256,8 +259,8 @@ def test_compiled_gradient(func: Callable[..., Any], args: tuple[Any, ...], cut:
         for each in (program, variant)
     ]
     expected = built[0](*copy.deepcopy(leaves), 1.0)
-    for interval in INTERVALS:
-        found = built[1](*copy.deepcopy(leaves), 1.0, *[interval] * len(cut))
+    for schedule in SCHEDULES:
+        found = built[1](*copy.deepcopy(leaves), 1.0, *schedule * len(cut))
         for a, b in zip(found, expected, strict=True):
             np.testing.assert_array_equal(a, b)
 
@@ -485,3 +488,88 @@ def test_tapes_that_outgrew_a_budget_once_are_not_tried_again() -> None:
     assert fast.run((0.5, 3)) is not None
     assert derived.grad(0.5, 10**6) == 0.0
     assert fast.run((0.5, 3)) is None
+
+
+def powers(x: float, n: int) -> float:
+    for _ in range(n):
+        x = math.sin(x) * x
+    return x
+
+
+def fewest(segments: int, held: int) -> int:
+    """The fewest runs without a tape that reverse segments, the last of which is reversed as soon as it is reached."""
+
+    @functools.cache
+    def runs(n: int, free: int) -> int:
+        if n == 1:
+            return 0
+        if free == 1:
+            return n * (n - 1) // 2
+        return min(k + runs(n - k, free - 1) + runs(k, free) for k in range(1, n))
+
+    return runs(segments, held)
+
+
+@pytest.mark.parametrize("checkpoints", [1, 2, 3, 5, 8, 40])
+def test_as_few_iterations_as_possible_run_again(checkpoints: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 0
+    sin = math.sin
+
+    def counted(x: float) -> float:
+        nonlocal count
+        count += 1
+        return sin(x)
+
+    program, _ = program_of(powers, (0.9, 4))
+    variant = program.with_checkpoints((0,))
+    built = build_python(readable_text(variant, variant.function("joint")))
+    monkeypatch.setattr(math, "sin", counted)
+    for n in (1, 2, 3, 7, 20, 37):
+        count = 0
+        built(0.9, n, 1.0, 1, checkpoints)
+        # each iteration runs once to be recorded, and the forward sweep is one run of all
+        assert count - n == fewest(n + 1, checkpoints)
+        assert count - n == Schedule(1, checkpoints).runs(n)
+
+
+def test_number_of_checkpoints_of_a_loop_of_unknown_length() -> None:
+    """No more are held than may be, and iterations run again as often as a small multiple of what is best."""
+    program, _ = program_of(unknown_length, (1.0,))
+    variant = program.with_checkpoints((0,))
+    source = readable_text(variant, variant.function("joint"))
+    held: list[int] = []
+
+    class Watched(list[Any]):
+        def append(self, item: Any) -> None:
+            super().append(item)
+            held.append(len(self))
+
+    text = source.text.replace("starts = []", "starts = Watched()")
+    assert text != source.text
+    text = text.replace("trips_1 += 1\n", "trips_1 += 1\n                    runs.append(1)\n")
+    runs: list[int] = []
+    namespace: dict[str, Any] = {"Watched": Watched, "runs": runs}
+    exec(text, namespace)
+    derived = namespace[source.entry]
+    for start in (1.0, 1e-3, 1e-4):
+        expected = derived(start, 1.0, 1, 10**6)
+        length = len(runs)
+        for checkpoints in (1, 2, 3, 4, 7, 16):
+            held.clear()
+            runs.clear()
+            assert derived(start, 1.0, 1, checkpoints) == expected
+            assert max(held) <= checkpoints
+            if checkpoints > 2:
+                assert len(runs) <= 3 * (fewest(length + 1, checkpoints) + length)
+        runs.clear()
+
+
+def test_budget_of_few_checkpoints() -> None:
+    """Where the least memory of two levels does not fit, iterations run again more often."""
+    derived = tg.differentiable(burgers, backend="python", memory="25kB")
+    u = np.linspace(0, 1, 50) ** 2
+    expected = tg.grad(burgers, backend="python")(u, 0.1, 1200)
+    np.testing.assert_array_equal(derived.grad(u, 0.1, 1200), expected)
+    _, loop, time = derived.inspect(u, 0.1, 1200).report.memory
+    assert "checkpoints of 592 bytes, segments of" in loop
+    assert float(time.split()[3]) > 2.0

@@ -32,6 +32,9 @@ LARGE = 2**24
 AROUND = 192
 """Approximate overhead in bytes of an array in a list."""
 
+_NUMBER_IN_LIST = 40
+"""Approximate bytes of a number in a list of generated Python."""
+
 TOO_MUCH = "this would take more than half of the free memory"
 """The message of the error that stops a call."""
 
@@ -342,6 +345,10 @@ def tape(made: np.ndarray) -> np.ndarray:
     return made
 
 
+def _size_in_list(item: Any) -> int:
+    return item.nbytes + AROUND if isinstance(item, np.ndarray) else _NUMBER_IN_LIST
+
+
 class ListTape(list[Any]):
     """A tape of arrays, which checks the memory from time to time."""
 
@@ -354,7 +361,7 @@ class ListTape(list[Any]):
 
     def append(self, item: Any) -> None:
         """Append one more array."""
-        self.pending += getattr(item, "nbytes", 0) + AROUND
+        self.pending += _size_in_list(item)
         if self.pending > self.unit:
             _take(self.pending, self.pending, len(self))
             self.pending = 0
@@ -363,7 +370,7 @@ class ListTape(list[Any]):
     def pop(self, place: Any = -1) -> Any:
         """Take the last array, which counts no longer."""
         item = list.pop(self, place)
-        self.pending -= getattr(item, "nbytes", 0) + AROUND
+        self.pending -= _size_in_list(item)
         if self.pending < -self.unit:
             _take(self.pending, self.pending, len(self))
             self.pending = 0

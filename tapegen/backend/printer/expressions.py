@@ -337,6 +337,9 @@ class Expressions:
         helper = self.helpers.dots(tuple(places[vector] for vector in call.args), single)
         return ast.Call(helper, [self(vector) for vector in places], [])
 
+    def _checkpoint_distance(self, call: nodes.Call) -> ast.expr:
+        return ast.Call(self.helpers.checkpoint_distance(), [self(arg) for arg in call.args], [])
+
     def _elementary(self, call: nodes.Call) -> ast.expr:
         return ast.Call(self.helpers.elementary(call.func), [self(arg) for arg in call.args], [])
 
@@ -432,6 +435,7 @@ _SYNTAX: dict[Any, Callable[[Expressions, nodes.Call], ast.expr | None]] = {
     intrinsics.primal_as: Expressions._primal_as,
     intrinsics.sum_to: Expressions._sum_to,
     intrinsics.grown: Expressions._grown,
+    intrinsics.checkpoint_distance: Expressions._checkpoint_distance,
     intrinsics.dots: Expressions._dots,
     intrinsics.strong_mul: Expressions._strong_mul,
     intrinsics.guarded: Expressions._guarded,

@@ -93,6 +93,22 @@ class Helpers:
             ]
         return ast.Name(self._functions[key])
 
+    def checkpoint_distance(self) -> ast.expr:
+        """The function that decides where the next checkpoint is."""
+        key = (2,)
+        if key not in self._functions:
+            name = self._functions[key] = self.names.fresh("checkpoint_distance")
+            self.texts[name] = [
+                f"def {name}(segments, free):",
+                '    """How many segments after a checkpoint the next one is made (revolve)."""',
+                "    longest, shorter, runs = 1, 1, 0",
+                "    while longest < segments:",
+                "        runs += 1",
+                "        longest, shorter = longest * (free + runs) // runs, longest",
+                "    return min(shorter, segments - shorter * free // (free + runs - 1))",
+            ]
+        return ast.Name(self._functions[key])
+
     def grown(self, rank: int) -> ast.expr:
         """The function that grows a full tape of this rank."""
         if rank not in self._growing:

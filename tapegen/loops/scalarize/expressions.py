@@ -148,6 +148,7 @@ _OPAQUE: frozenset[Any] = frozenset(
         intrinsics.item,
         builtins.sum,
         intrinsics.same_start,
+        intrinsics.checkpoint_distance,
     }
 )
 

@@ -11,6 +11,7 @@
 * `plan` - the decision for each value, and the rewritten reads
 * `tape_layout` - tapes as arrays: from Push and Pop to stores and loads
 * `tape_sizes` - sizes of tapes and checkpoints as Python expressions of the arguments
-* `checkpoints` - loops in segments that run twice: the tapes hold one segment
+* `checkpoint_state` - what a second run of a loop needs, and which loops cannot run twice
+* `checkpoints` - loops in segments that run again: the tapes hold one segment
 * `assemble` - the joint function of both sweeps, and the split into record and pullback
 """

@@ -27,8 +27,8 @@ from tapegen.transform.autodiff.reverse import Sweeps
 from tapegen.transform.recording.decisions import Tape
 from tapegen.transform.simplify.cleanup import always_assigned
 
-INTERVAL = 1000
-"""The iterations of a segment of a checkpointed loop, where the caller does not say."""
+SCHEDULE = 1000
+"""The iterations of a segment of a checkpointed loop, and the number of checkpoints, where the caller does not say."""
 
 
 def joint_form(
@@ -40,7 +40,7 @@ def joint_form(
     gradients: tuple[Expr, ...],
     doc: tuple[str, ...],
     names: NameSupply,
-    intervals: tuple[Var, ...] = (),
+    schedules: tuple[Var, ...] = (),
 ) -> Function:
     body: list[Stmt] = [Comment(FORWARD), *forward]
     overwritten = traversal.assigned_in(*backward)
@@ -56,10 +56,10 @@ def joint_form(
     body.append(Return((*values, *gradients)))
     scalar = len(sweeps.seeds) == 1 and isinstance(sweeps.seeds[0].type, Scalar)
     defaults = tuple((seed.name, _one(seed)) for seed in sweeps.seeds) if scalar else ()
-    defaults += tuple((interval.name, Const(INTERVAL)) for interval in intervals)
+    defaults += tuple((var.name, Const(SCHEDULE)) for var in schedules)
     return Function(
         f"{function.name}_value_and_grad",
-        (*function.params, *sweeps.seeds, *intervals),
+        (*function.params, *sweeps.seeds, *schedules),
         tuple(body),
         defaults,
         (f"Value of {function.name} and the cotangents of its inputs.", "", *doc),
@@ -99,21 +99,21 @@ def record_form(
     kept: tuple[Var, ...],
     facts: Facts,
     doc: tuple[str, ...],
-    intervals: tuple[Var, ...] = (),
+    schedules: tuple[Var, ...] = (),
 ) -> Function:
     """The forward sweep by itself: results, then what the pullback reads (arrays of the caller, and views of them, are
     copied).
     """
     theirs = frozenset(param.name for param in function.params)
     values: list[Expr] = []
-    sure = always_assigned(forward) | {*function.params, *intervals}
+    sure = always_assigned(forward) | {*function.params, *schedules}
     unset = tuple(Assign((var,), _placeholder(var)) for var in kept if var not in sure)
     for var in kept:
         caller_owned = isinstance(var.type, Array) and (var.name in theirs or facts.effects.roots(var) & theirs)
         values.append(builders.copy(var) if caller_owned else var)
     return Function(
         f"{function.name}_record",
-        (*function.params, *intervals),
+        (*function.params, *schedules),
         (*unset, *forward, Return((*last.values, *values))),
         (),
         (f"Value of {function.name}, and what its pullback reads.", "", *doc),

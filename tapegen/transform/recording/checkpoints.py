@@ -1,20 +1,30 @@
-"""Checkpointing: the tape of a loop holds a few iterations, and the forward sweep runs twice.
+"""Checkpointing: the tape of a loop holds a few iterations, and the forward sweep runs again.
 
-Two-level checkpointing (strip mining): the loop becomes one of segments of `interval` iterations.  The forward sweep
-records the state at the start of each segment, the checkpoints, and nothing of the iterations.  The backward sweep goes
-through the segments from the last to the first: it restores the state, runs the iterations of the segment again, now
-recording, and reverses them.
+The loop becomes one of segments of `interval` iterations.  The forward sweep records the state at the start of some
+segments, the checkpoints, and nothing of the iterations.  The backward sweep goes through the segments from the last to
+the first: it restores the state of the last checkpoint, runs the iterations from there to the end of the segment again,
+now recording, and reverses those of the segment.
 
     for t in range(n):                    for segment in range(segments):
-        u_tape[t] = u                         u_checkpoints.append(u)
-        u = step(u)                           for t in ...: u = step(u)
-    for t in range(n - 1, -1, -1):   ->   for segment in range(segments - 1, -1, -1):
-        u = u_tape[t]                         u_1 = u_checkpoints.pop()
-        ...                                   for t in ...: u_tape[t - first] = u_1; u_1 = step(u_1)
+        u_tape[t] = u                         if segment == following:
+        u = step(u)                               u_checkpoints.append(u)
+    for t in range(n - 1, -1, -1):                following = segment + checkpoint_distance(...)
+        u = u_tape[t]                         for t in ...: u = step(u)
+        ...                          ->   for segment in range(segments - 1, -1, -1):
+                                              u_1 = u_checkpoints.pop()
+                                              for again in range(starts.pop(), segment + 1):
+                                                  if again == following and again < segment: (as above)
+                                                  for t in ...: u_tape[t - first] = u_1; u_1 = step(u_1)
                                               for t in ...: u = u_tape[t - first]; ...
 
+If `checkpoints`, the number of them that may be held, is that of the segments, each segment runs twice (two-level
+checkpointing).  If it is less, `checkpoint_distance` places them so that as few segments as possible run again
+(binomial checkpointing); both numbers are arguments.  Of a loop of unknown length the forward sweep keeps checkpoints
+at equal distances, and drops every other one where there are too many.  A segment that is not reversed yet records as
+well: its tape is written over, so that there is one text of a recording iteration.
+
 The second run works on copies under names of its own, so that the caller's arrays, and the values that are live after
-the loop, stay as the first run leaves them.  Both runs have the same statements, and the reversed iterations add to the
+the loop, stay as the first run leaves them.  All runs have the same statements, and the reversed iterations add to the
 same cotangents in the same order: the gradient is that of the recording program bit for bit.
 """
 
@@ -22,12 +32,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
-from tapegen.analysis.memory_access import depends_on_layout, viewed
-from tapegen.errors import TapegenError
 from tapegen.ir import builders, intrinsics, traversal
 from tapegen.ir.names import BACKWARD, FORWARD, NameSupply
 from tapegen.ir.nodes import (
@@ -51,204 +59,11 @@ from tapegen.ir.types import BOOL, INT, Array, ListOf, RandomGenerator
 from tapegen.transform.analyses import Facts
 from tapegen.transform.autodiff.reverse import Sweeps
 from tapegen.transform.messages import without_messages
+from tapegen.transform.recording.checkpoint_state import Refused, State, StateFinder
 from tapegen.transform.recording.decisions import Cut
 from tapegen.transform.recording.loop_order import loops_of, reversed_loops
 from tapegen.transform.recording.tape_layout import drop_unread_tapes
 from tapegen.transform.recording.tape_sizes import Sizes
-from tapegen.transform.simplify.cleanup import reads_of
-
-
-class Refused(TapegenError):
-    """A loop that cannot be checkpointed, and why.
-
-    Attributes
-    ----------
-    position : int
-        Its position among the loops of the primal.
-    """
-
-    position = -1
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why, "Let it record.")
-
-
-@dataclass(slots=True)
-class State:
-    """What the second run of a loop needs.
-
-    Attributes
-    ----------
-    values : list of Var
-        Carried values, and arrays that the loop writes: the checkpoints hold them.
-    copied : set of Var
-        Those whose elements the loop writes: a checkpoint is a copy.
-    views : list of Assign
-        Definitions before the loop of views of these arrays, in order.
-    kept : dict
-        Values that change after the loop -> their values before it.
-    rewritten : set of Var
-        Those of these arrays whose elements change.
-    """
-
-    values: list[Var]
-    copied: set[Var]
-    views: list[Assign] = field(default_factory=list)
-    kept: dict[Var, Var] = field(default_factory=dict)
-    rewritten: set[Var] = field(default_factory=set)
-
-
-class _StateFinder:
-    """Finds what the second run of a loop needs, or refuses."""
-
-    def __init__(self, loop: For | While, program: Function, sweeps: Sweeps, facts: Facts, names: NameSupply) -> None:
-        self.loop, self.program, self.sweeps, self.facts, self.names = loop, program, sweeps, facts, names
-        self.effects, self.scopes = facts.effects, facts.scopes
-        self.inside = set(traversal.statements((loop,)))
-        self.written = frozenset().union(*(self.effects.writes.get(stmt, frozenset()) for stmt in self.inside))
-
-    def find(self, plain: Block, backward: Block) -> State:
-        self._refuse_what_cannot_run_again(plain)
-        inputs = sorted(reads_of(plain), key=lambda var: var.name)
-        assigned = traversal.assigned_in(*plain)
-        views: dict[Var, Assign] = {}
-        memory: dict[Var, None] = {}
-        state = State([], set())
-        generators = [var for var in inputs if isinstance(var.type, RandomGenerator)]
-        if len(generators) > 1:
-            raise Refused("it draws from several generators, which may be one and the same")
-        state.values += generators
-        for var in inputs:
-            if var in generators:
-                continue
-            writes = self._is_place(var) and bool(self.effects.roots(var) & self.written)
-            if var in assigned:
-                state.values.append(var)
-                if writes:
-                    memory.setdefault(var)
-            elif writes:
-                memory.setdefault(self._base(var, assigned, views))
-        state.views = sorted(views.values(), key=self._order().__getitem__)
-        self._refuse_aliases(memory)
-        state.values += [var for var in memory if var not in assigned]
-        state.copied = set(memory)
-        self._refuse_layouts(state, plain)
-        indexed = {var for stmt in state.views for var in traversal.free_vars(stmt.value)} - set(views)
-        later = self._later()
-        changed = traversal.assigned_in(*later, *backward)
-        rewritten = frozenset().union(*(self.effects.writes.get(stmt, frozenset()) for stmt in later))
-        for var in sorted({*inputs, *indexed} - assigned - set(state.values) - set(views), key=lambda var: var.name):
-            contents = self._is_place(var) and bool(self.effects.roots(var) & rewritten)
-            if contents and isinstance(var.type, ListOf):
-                raise Refused(f"the list '{var.name}' changes after the loop")
-            if contents:
-                state.rewritten.add(var)
-            if contents or var in changed:
-                state.kept[var] = Var(self.names.fresh(var.name), var.type)
-        return state
-
-    def _refuse_what_cannot_run_again(self, plain: Block) -> None:
-        assigned = traversal.assigned_in(*plain)
-        if not self.sweeps.made.isdisjoint(assigned):
-            raise Refused("which cotangents belong to its arrays depends on the run")
-        for stmt in traversal.statements(plain):
-            target = stmt.array if isinstance(stmt, Store) else None
-            if target in self.sweeps.references:
-                raise Refused("which cotangents belong to its arrays depends on the run")
-            if isinstance(stmt, Assign) and isinstance(stmt.value, Call) and stmt.value.func in _REPLAYED:
-                raise Refused("it takes derivatives of a function that draws random numbers")
-            if isinstance(stmt, Assign) and isinstance(stmt.value.type, RandomGenerator):
-                raise Refused("it makes a generator of random numbers")
-            if isinstance(stmt, Effect) and stmt.call.func in (intrinsics.append, intrinsics.set_item):
-                raise Refused(f"the list '{stmt.call.args[0].name}' changes in it")  # type: ignore[union-attr]
-            if isinstance(stmt, Assign) and isinstance(stmt.value, Call):
-                roots = frozenset().union(*map(self.effects.roots, filter(self._is_place, stmt.targets)))
-                if stmt.value.func is intrinsics.pop:
-                    raise Refused("a list changes in it")
-                if stmt.value.func is intrinsics.item and roots & self.written:
-                    raise Refused("it writes into arrays of a list")
-
-    def _is_place(self, var: Var) -> bool:
-        return isinstance(var.type, (Array, ListOf))
-
-    def _base(self, var: Var, assigned: Set[Var], views: dict[Var, Assign]) -> Var:
-        """The array of which a variable is a view that was made before the loop, or the variable itself."""
-        assigns = self.scopes.assigns.get(var, [])
-        source = viewed(assigns[0].value) if len(assigns) == 1 else None
-        if source is None:
-            return var
-        base = self._base(source, assigned, views) if source not in assigned else source
-        if source in assigned or self.scopes.is_merge(source):
-            raise Refused(f"'{var.name}' is a view of an array that is another one after an iteration")
-        views[var] = assigns[0]
-        return base
-
-    def _order(self) -> dict[Stmt, int]:
-        return {stmt: k for k, stmt in enumerate(traversal.statements(self.program.body))}
-
-    def _later(self) -> Block:
-        """The statements that run after the loop has begun, but for its own; those around it run again."""
-        order = self._order()
-        around = [scope.header for scope in self.scopes.at[self.loop].chain if scope.is_loop]
-        first = min(order[stmt] for stmt in (self.loop, *around) if stmt is not None)
-        return tuple(stmt for stmt, k in order.items() if k >= first and stmt not in self.inside)
-
-    def _refuse_aliases(self, memory: Mapping[Var, None]) -> None:
-        """Each array that the loop writes must have one name at the start of an iteration."""
-        outer = {
-            root
-            for root in self.written
-            if (made := self.effects.allocations.get(root)) is None or made not in self.inside
-        }
-        for root in sorted(outer):
-            names = [var for var in memory if root in self.effects.roots(var)]
-            if any(isinstance(var.type, ListOf) for var in names):
-                raise Refused(f"the list '{names[0].name}' changes in it")
-            if not names:
-                raise Refused(f"it writes into '{root}' through another object")
-            if len(names) > 1 and not self._are_permuted(names):
-                listed = " and ".join(f"'{var.name}'" for var in names)
-                raise Refused(f"{listed} may be the same array")
-        for var in memory:
-            if isinstance(var.type, ListOf):
-                raise Refused(f"the list '{var.name}' changes in it")
-
-    @staticmethod
-    def _refuse_layouts(state: State, plain: Block) -> None:
-        """A copy in C order has other views than an array of columns."""
-        called = frozenset().union(*map(traversal.calls, (*plain, *state.views)))
-        for var in sorted(state.copied, key=lambda var: var.name):
-            in_rows = isinstance(var.type, Array) and (var.type.rank < 2 or var.type.layout == "C")
-            if not in_rows and any(map(depends_on_layout, called)):
-                raise Refused(f"the layout of '{var.name}' decides what is a view of it")
-
-    def _are_permuted(self, names: list[Var]) -> bool:
-        """Whether variables hold different arrays before the loop, and each iteration permutes them."""
-        group = set(names)
-        firsts: list[frozenset[str]] = []
-        for var in names:
-            for assign in self.scopes.assigns.get(var, ()):
-                pairs = dict(traversal.pairs(assign))
-                if set(pairs) == group == set(pairs.values()):
-                    continue
-                if assign not in self.inside:
-                    value = pairs.get(var)
-                    roots = self.effects.roots(value) if isinstance(value, Var) else None
-                    if roots is None:
-                        root = [name for name, made in self.effects.allocations.items() if made is assign]
-                        roots = frozenset(root)
-                    firsts.append(roots)
-                    continue
-                return False
-            if var in self.program.params:
-                firsts.append(frozenset({var.name}))
-        if len(firsts) != len(names) or any(len(roots) != 1 for roots in firsts):
-            return False
-        return len(frozenset().union(*firsts)) == len(names)
-
-
-_REPLAYED = (intrinsics.copy_generator, intrinsics.replay_draws)
-"""What puts the state of a generator back."""
 
 
 def checkpointed(
@@ -294,6 +109,14 @@ class Checkpointer:
         self.tapes = {var for stmt in cut.create for var in stmt.targets}
         self.create: list[Stmt] = []  # the checkpoints
         self.lists: dict[Var, Var] = {}
+        self.is_nested = facts.scopes.at[cut.loop].in_loop  # each run of the loop needs its own
+        self.before: list[Stmt] = []  # the loop in the forward sweep
+        self.after: list[Stmt] = []
+        self.found: list[Stmt] = []  # what the backward sweep begins with
+        self.segment = Var(names.fresh("segment"), INT)
+        self.start = Var(names.fresh("start"), INT)  # the segment that begins with a checkpoint
+        self.free = Var(names.fresh("free"), INT)  # how many more checkpoints may be made
+        self.following = Var(names.fresh("following"), INT)  # the segment that begins with the next checkpoint
 
     def run(self, forward: Block, backward: Block, recording: Stmt, undo: Stmt) -> tuple[Block, Block]:
         """Both sweeps with the loop, and the one that reverses it, as segments."""
@@ -301,62 +124,170 @@ class Checkpointer:
         assert isinstance(undo, For)
         trips = sweeps.trips.get(cut.loop)
         (plain,) = drop_unread_tapes((recording,), self.tapes)
-        state = _StateFinder(cut.loop, self.program, sweeps, self.facts, self.names).find((plain,), backward)
+        state = StateFinder(cut.loop, self.program, sweeps, self.facts, self.names).find((plain,), backward)
         cut.state = tuple(state.values)
-        segment, segments = (Var(self.names.fresh(name), INT) for name in ("segment", "segments"))
-        push = [self._pushed(var, _from_checkpoint(var, state)) for var in state.values]
-        before: list[Stmt] = []
-        after: list[Stmt] = []
-        found: list[Stmt] = []  # what the backward sweep begins with
-        is_nested = self.facts.scopes.at[cut.loop].in_loop  # each run of the loop needs its own
         for var, kept in state.kept.items():
             value = builders.copy(var) if isinstance(var.type, Array) and var in state.rewritten else var
-            if is_nested:
-                before.append(self._pushed(kept, value))
-                found.append(Assign((kept,), self._popped(kept)))
+            if self.is_nested:
+                self.before.append(self._pushed(kept, value))
+                self.found.append(Assign((kept,), self._popped(kept)))
             else:
-                before.append(Assign((kept,), value))
-        counted = segments
-        if is_nested:
-            after.append(self._pushed(segments, segments))
-            counted = Var(self.names.fresh("segments"), INT)
-            found.append(Assign((counted,), self._popped(segments)))
+                self.before.append(Assign((kept,), value))
+        segments = Var(self.names.fresh("segments"), INT)
+        self.before.append(Assign((self.free,), cut.checkpoints))
         if trips is None:
-            assert isinstance(cut.loop, For)
-            ranges, count = self._ranges(cut.loop, segment)
-            assert isinstance(plain, For)
-            loop = replace(plain, start=ranges[0].targets[0], stop=ranges[1].targets[0])
-            before.append(Assign((segments,), count))
-            outer: Stmt = For(segment, Const(0), segments, Const(1), (*push, *ranges, loop), cut.loop.origin)
-            first: Block = (*before, outer, *after)
+            loops = self._counted(plain, state, segments)
         else:
-            inner, full = self._limited(plain, trips)
-            running = Var(self.names.fresh("running"), BOOL)
-            before += [Assign((segments,), Const(0)), Assign((running,), Const(True))]
-            body = (*push, Assign((segments,), builders.int_add(segments, Const(1))), *inner, Assign((running,), full))
-            first = (*before, While(running, body, cut.loop.origin), *after)
-        # the second run
+            loops = self._uncounted(plain, trips, state, segments)
+        forward = _replaced(forward, recording, (*self.before, loops, *self.after, *self._saved(segments, self.free)))
+        back = self._reversed(recording, undo, trips, state, segments)
+        backward = _replaced(backward, undo, (*self.found, *back))
+        return (*self.create, *forward), backward
+
+    # ---- the forward sweep -------------------------------------------------------------------------------------------
+
+    def _counted(self, plain: Stmt, state: State, segments: Var) -> Stmt:
+        """A loop whose number of iterations is known before it: checkpoints where least segments run again."""
+        assert isinstance(self.cut.loop, For) and isinstance(plain, For)
+        segment = self.segment
+        ranges, count = self._ranges(self.cut.loop, segment)
+        self.before += [Assign((segments,), count), Assign((self.following,), Const(0))]
+        left = builders.int_add(_minus(segments, segment), Const(1))  # what follows the loop counts as one more
+        save = If(_equal(segment, self.following), self._checkpoint(segment, left, state))
+        loop = replace(plain, start=ranges[0].targets[0], stop=ranges[1].targets[0])
+        return For(segment, Const(0), segments, Const(1), (save, *ranges, loop), self.cut.loop.origin)
+
+    def _uncounted(self, plain: Stmt, trips: Var, state: State, segments: Var) -> Stmt:
+        """A loop of unknown length: a checkpoint in each `stride` segments, twice as many where there are too many."""
+        inner, full = self._limited(plain, trips)
+        stride, reserve = (Var(self.names.fresh(name), INT) for name in ("stride", "reserve"))
+        running = Var(self.names.fresh("running"), BOOL)
+        self.before += [Assign((segments,), Const(0)), Assign((stride,), Const(1)), Assign((reserve,), Const(0))]
+        self.before.append(Assign((running,), Const(True)))
+        is_next = _equal(Call(operator.mod, (segments, stride), (), INT), Const(0))
+        is_full = Call(intrinsics.and_, (is_next, _equal(self.free, reserve)), (), BOOL)
+        has_room = Call(operator.gt, (self.free, reserve), (), BOOL)
+        thin = (
+            *self._every_other(state),
+            Assign((reserve,), Call(operator.floordiv, (self.cut.checkpoints, Const(2)), (), INT)),
+            Assign((stride,), Call(operator.mul, (Const(2), stride), (), INT)),
+        )
+        body = (
+            If(is_full, thin),
+            If(Call(intrinsics.and_, (is_next, has_room), (), BOOL), self._saved_state(segments, state)),
+            Assign((segments,), builders.int_add(segments, Const(1))),
+            *inner,
+            Assign((running,), full),
+        )
+        return While(running, body, self.cut.loop.origin)
+
+    def _every_other(self, state: State) -> Block:
+        """Drop every other checkpoint of this run of the loop."""
+        held, k = Var(self.names.fresh("held"), INT), Var(self.names.fresh("slot"), INT)
+        dropped = Call(operator.floordiv, (held, Const(2)), (), INT)
+        kept = Call(operator.floordiv, (builders.int_add(held, Const(1)), Const(2)), (), INT)
+        moved: list[Stmt] = []
+        popped: list[Stmt] = []
+        for var in (self.start, *state.values):
+            stack = self._stack(var)
+            to: Expr = k
+            source: Expr = Call(operator.mul, (Const(2), k), (), INT)
+            if self.is_nested:  # below are those of earlier runs
+                low = _minus(Call(len, (stack,), (), INT), held)
+                to, source = Call(operator.add, (low, to), (), INT), Call(operator.add, (low, source), (), INT)
+            item = Call(intrinsics.item, (stack, source), (), var.type)
+            moved.append(Effect(Call(intrinsics.set_item, (stack, to, item), ())))
+            popped.append(Effect(Call(intrinsics.pop, (stack,), (), var.type)))
+        return (
+            Assign((held,), _minus(self.cut.checkpoints, self.free)),
+            For(k, Const(1), kept, Const(1), tuple(moved)),
+            For(Var(self.names.fresh("slot"), INT), Const(0), dropped, Const(1), tuple(popped)),
+            Assign((self.free,), Call(operator.add, (self.free, dropped), (), INT)),
+        )
+
+    def _checkpoint(self, segment: Expr, left: Expr, state: State) -> Block:
+        """Make a checkpoint, and decide where the next one is; `left` are the segments to reverse."""
+        distance = Call(intrinsics.checkpoint_distance, (left, self.free), (), INT)
+        return (
+            Assign((self.following,), Call(operator.add, (segment, distance), (), INT)),
+            *self._saved_state(segment, state),
+        )
+
+    def _saved_state(self, segment: Expr, state: State) -> Block:
+        return (
+            self._pushed(self.start, segment),
+            *(self._pushed(var, _from_checkpoint(var, state)) for var in state.values),
+            Assign((self.free,), builders.int_add(self.free, Const(-1))),
+        )
+
+    def _saved(self, *counts: Var) -> Block:
+        """Keep numbers of this run of the loop for the backward sweep."""
+        if not self.is_nested:
+            return ()
+        self.found += [Assign((var,), self._popped(var)) for var in counts]
+        return tuple([self._pushed(var, var) for var in counts])
+
+    # ---- the backward sweep ------------------------------------------------------------------------------------------
+
+    def _reversed(self, recording: Stmt, undo: For, trips: Var | None, state: State, segments: Var) -> Block:
+        """The segments from the last to the first: run from the last checkpoint, recording, and reversed."""
+        cut, sweeps = self.cut, self.sweeps
+        segment, again = self.segment, Var(self.names.fresh("again"), INT)
+        low = builders.int_add(cut.first, Const(-1))
+        own = {self.following, self.free, cut.first, *self.tapes, *self.lists.values()}
         if trips is None:
-            assert isinstance(recording, For)
-            replayed: Block = (
-                *ranges,
-                replace(recording, start=ranges[0].targets[0], stop=ranges[1].targets[0]),
-            )
-            until = ranges[1].targets[0]
+            assert isinstance(cut.loop, For) and isinstance(recording, For)
             assert isinstance(undo.step, Const) and isinstance(undo.step.value, int)
-            sign = 1 if undo.step.value < 0 else -1
+            ranges, _ = self._ranges(cut.loop, again)
+            until = ranges[1].targets[0]
+            own.add(until)
+            limits: Block = (*ranges, replace(recording, start=cut.first, stop=until))
+            ends: Block = traversal.substitute_block(ranges, {again: segment})
+            low = builders.int_add(cut.first, Const(-1 if undo.step.value < 0 else 1))
+            last = self._last(cut.first, until, -undo.step.value)
         else:
-            replayed, _ = self._limited(recording, trips, sweeps.trip_index[cut.loop])
-        made = traversal.assigned_in(*replayed) | set(state.values) | {stmt.targets[0] for stmt in state.views}
-        renamed = {
-            var: Var(self.names.fresh(var.name), var.type)
-            for var in sorted(made - {cut.first} - self.tapes, key=lambda v: v.name)
-        }
+            counted, _ = self._limited(recording, trips, sweeps.trip_index[cut.loop])
+            limits = (Assign((cut.first,), trips), *counted)
+            ends = (Assign((cut.first,), Call(operator.mul, (segment, cut.interval), (), INT)),)
+            last = builders.int_add(trips, Const(-1))
+        saved = self._checkpoint(again, builders.int_add(_minus(segment, again), Const(1)), state)
+        made = traversal.assigned_in(*limits) | set(state.values) | {stmt.targets[0] for stmt in state.views}
+        renamed = {var: Var(self.names.fresh(var.name), var.type) for var in sorted(made - own, key=lambda v: v.name)}
+        mapping = {**state.kept, **renamed}
+        emptied, created = _split(cut.create)
+        is_later = Call(operator.lt, (again, segment), (), BOOL)
+        is_saved = Call(intrinsics.and_, (_equal(again, self.following), is_later), (), BOOL)
+        runs = For(
+            again,
+            self.start,
+            builders.int_add(segment, Const(1)),
+            Const(1),
+            (
+                If(is_saved, traversal.rename_block(saved, mapping)),
+                *emptied,
+                *traversal.rename_block(_silent(limits), mapping),
+            ),
+            cut.loop.origin,
+        )
+        restored = (
+            Assign((self.start,), self._popped(self.start)),
+            *self._restored(state, renamed),
+            *traversal.rename_block(_silent(tuple(state.views)), mapping),
+            Assign((self.free,), builders.int_add(self.free, Const(1))),
+            Assign((self.following,), self.start),
+        )
+        undone = replace(undo, start=traversal.substitute(last, renamed), stop=low)
+        body = (Comment(FORWARD), *restored, runs, Comment(BACKWARD), *traversal.rename_block(ends, mapping), undone)
+        stop, step = Const(-1), Const(-1)
+        return (*created, For(segment, builders.int_add(segments, step), stop, step, body, cut.loop.origin))
+
+    def _restored(self, state: State, renamed: Mapping[Var, Var]) -> Block:
+        """The values of the last checkpoint, under the names of the second run."""
         restored: list[Stmt] = []
         for var in state.values:
             popped: Expr = self._popped(var)
             if self._keeps_shape(var):
-                found.append(Assign((renamed[var],), Call(np.empty_like, (var,), (), var.type)))
+                self.found.append(Assign((renamed[var],), Call(np.empty_like, (var,), (), var.type)))
                 restored.append(Store(renamed[var], (), popped))
                 continue
             if var in state.copied or isinstance(var.type, RandomGenerator):  # a pullback may run again
@@ -364,33 +295,7 @@ class Checkpointer:
                 restored.append(Assign((whole,), popped))
                 popped = _copied(whole)
             restored.append(Assign((renamed[var],), popped))
-        if trips is not None:
-            restored.append(Assign((cut.first,), renamed[trips]))
-        mapping = {**state.kept, **renamed}
-        replayed = traversal.rename_block(_silent((*state.views, *replayed)), mapping)
-        if trips is None:
-            stop = renamed.get(until, until)
-            low = builders.int_add(cut.first, Const(-sign))
-            step = undo.step
-            assert isinstance(step, Const) and isinstance(step.value, int)
-            undone = replace(undo, start=self._last(cut.first, stop, -step.value), stop=low)
-        else:
-            undone = replace(
-                undo,
-                start=builders.int_add(renamed[trips], Const(-1)),
-                stop=builders.int_add(cut.first, Const(-1)),
-            )
-        back = For(
-            segment,
-            builders.int_add(counted, Const(-1)),
-            Const(-1),
-            Const(-1),
-            (Comment(FORWARD), *restored, *replayed, Comment(BACKWARD), undone),
-            cut.loop.origin,
-        )
-        forward = _replaced(forward, recording, first)
-        backward = _replaced(backward, undo, (*found, *cut.create, back))
-        return (*self.create, *forward), backward
+        return tuple(restored)
 
     def _keeps_shape(self, var: Var) -> bool:
         """Whether an array has the same shape in all iterations, as one that is created before any loop."""
@@ -399,15 +304,20 @@ class Checkpointer:
         sizes = Sizes(self.program, self.facts.scopes, self.facts.shapes)
         return sizes.of_value(var) is not None
 
+    def _stack(self, var: Var) -> Var:
+        """The list of the checkpoints of a value."""
+        if var not in self.lists:
+            name = "starts" if var is self.start else f"{var.name}_checkpoints"
+            found = self.lists[var] = Var(self.names.fresh(name), ListOf(var.type))
+            self.create.append(Assign((found,), Call(intrinsics.new_list, (), (), found.type)))
+        return self.lists[var]
+
     def _pushed(self, var: Var, value: Expr) -> Stmt:
         """Append a value to the list of its checkpoints."""
-        found = Var(self.names.fresh(f"{var.name}_checkpoints"), ListOf(var.type))
-        self.create.append(Assign((found,), Call(intrinsics.new_list, (), (), found.type)))
-        self.lists[var] = found
-        return Effect(Call(intrinsics.append, (found, value), ()))
+        return Effect(Call(intrinsics.append, (self._stack(var), value), ()))
 
     def _popped(self, var: Var) -> Call:
-        return Call(intrinsics.pop, (self.lists[var],), (), var.type)
+        return Call(intrinsics.pop, (self._stack(var),), (), var.type)
 
     def _ranges(self, loop: For, segment: Var) -> tuple[tuple[Assign, Assign], Expr]:
         """The definitions of the counters at both ends of a segment, and the number of segments."""
@@ -470,6 +380,16 @@ def _copied(var: Var) -> Call:
 def _from_checkpoint(var: Var, state: State) -> Expr:
     """A value as its checkpoint holds it."""
     return _copied(var) if var in state.copied or isinstance(var.type, RandomGenerator) else var
+
+
+def _split(create: Block) -> tuple[Block, Block]:
+    """The statements that create tapes: those that empty them before each segment, and arrays that are written over."""
+    arrays = {stmt for stmt in create if isinstance(stmt, Assign) and isinstance(stmt.targets[0].type, Array)}
+    return tuple([stmt for stmt in create if stmt not in arrays]), tuple([stmt for stmt in create if stmt in arrays])
+
+
+def _equal(a: Expr, b: Expr) -> Call:
+    return Call(operator.eq, (a, b), (), BOOL)
 
 
 def _silent(block: Block) -> Block:

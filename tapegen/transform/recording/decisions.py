@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -43,6 +44,8 @@ class Cut:
         The loop of the primal.
     interval : Var
         The number of iterations of a segment, a parameter of the derivative.
+    checkpoints : Var
+        The most checkpoints that are held at a time, another one.
     first : Var
         The counter of the first iteration of a segment; the number of iterations before it where iterations are
         counted.
@@ -54,9 +57,33 @@ class Cut:
 
     loop: For | While
     interval: Var
+    checkpoints: Var
     first: Var
     create: Block = ()
     state: tuple[Var, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The segments of a checkpointed loop.
+
+    Attributes
+    ----------
+    interval : int
+        The iterations of a segment.
+    checkpoints : int
+        The most checkpoints that are held at a time.
+    """
+
+    interval: int
+    checkpoints: int
+
+    def runs(self, count: int) -> int:
+        """How many of its iterations run again (Griewank and Walther, revolve); what follows it counts as a segment."""
+        segments, times = -(-count // self.interval) + 1, 0
+        while math.comb(self.checkpoints + times, times) < segments:
+            times += 1
+        return self.interval * (times * segments - math.comb(self.checkpoints + times, times - 1)) if times else 0
 
 
 @dataclass(slots=True)
