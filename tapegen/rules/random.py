@@ -110,7 +110,7 @@ def drawn(value, z, size, a, b=0.0):
         return float(value) if np.ndim(value) == 0 else value
     if np.ndim(a) + np.ndim(b) > 0 and np.shape(value) != np.shape(z):
         raise ValueError("Output size is not compatible with broadcast dimensions of inputs.")
-    return value
+    return np.asarray(value) if np.ndim(value) == 0 else value
 
 
 # ---- location and scale --------------------------------------------------------------------------------------------

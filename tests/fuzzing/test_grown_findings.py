@@ -11,10 +11,14 @@ import pytest
 import tapegen as tg
 from tapegen.frontend.source.synthesize import function_from_text
 from tapegen.pipeline.artifacts.generated_text import compiled_text
-from tests.grown.api import Caller, chosen
-from tests.grown.calls_apart import CRASH, One, judged
+from tests.grown.api import joined
+from tests.grown.api_calls import Caller
+from tests.grown.api_targets import targets
+from tests.grown.calls_apart import CRASH, Given, judged
 from tests.grown.checks import FINE, PYTHON, REFUSED, RIGHT, judge
 from tests.grown.loop_texts import uncompiled
+from tests.grown.program import load
+from tests.grown.values import leaves
 
 FOUND = {
     "the cotangent of a vector on a diagonal is written in place": (
@@ -216,6 +220,28 @@ FOUND = {
         "return scipy.special.logsumexp(v, b=np.array([[1.0], [2.0]]), axis=1)",
         "np.array([0.5, 0.25])",
     ),
+    "ufuncs whose result is in another order": (
+        """w = np.multiply(v, 2.0, order="F")
+    z = np.exp(v.T, order="C")
+    o = np.zeros((2, 3), order="F")
+    np.add(v, z.T, out=o, order="C")
+    return np.sum(w * z.T * o) + np.cos(v[0, 0], order="F")""",
+        "np.array([[1.0, -0.4, 1.6], [0.3, 0.2, 0.8]])",
+    ),
+    "elements deleted and inserted at a slice": (
+        """a, b = np.delete(v, slice(0, 2)), np.delete(v.reshape(2, 2), slice(None, 1), axis=1)
+    c, d = np.insert(v, slice(1, 3), v[:2]), np.insert(v.reshape(2, 2), np.s_[::-2], v[0], 1)
+    return np.sum(a * a) + np.sum(b ** 3) + np.sum(np.sin(c)) + np.sum(d * d)""",
+        "np.array([1.0, -0.4, 1.6, 0.3])",
+    ),
+    **{
+        f"one draw in an array without axes: {call}": (
+            f"return np.random.{maker}(3).{call}, size=())",
+            "0.8",
+        )
+        for call in ("gamma(1.5, v", "normal(v, 2.0", "weibull(v", "triangular(-1.5, 0.2, v", "uniform(-1.0, v")
+        for maker in ("default_rng", "RandomState")
+    },
 }
 
 REFUSED_ONES = {
@@ -273,6 +299,16 @@ def test_what_failed_is_refused(name: str) -> None:
     verdict = judge(module(*text), PYTHON)
     assert verdict.kind == REFUSED, verdict
     assert reason in verdict.detail
+
+
+def test_results_of_ufuncs_lie_in_the_order_that_is_asked_for() -> None:
+    def function(v):
+        return np.exp(v, order="F"), np.multiply(v.T, 2.0, order="C"), np.sin(v, order="K")
+
+    v = np.arange(6.0).reshape(2, 3)
+    for backend in ("python", "auto"):
+        found = tg.differentiable(function, backend=backend, cache=False).vjp(v)[0]
+        assert [each.flags.f_contiguous for each in found] == [each.flags.f_contiguous for each in function(v)]
 
 
 def test_a_list_of_the_caller_changes_only_where_its_name_holds_it() -> None:
@@ -406,16 +442,25 @@ def arguments():
 
     found = [(verdict.kind, "alone too" in verdict.detail) for _, verdict in judged(Several(), ("primal",), 3)]
     assert found == [(RIGHT, False), (CRASH, True), (RIGHT, False)]
-    assert [verdict.kind for _, verdict in judged(One(text.replace("ARGUMENT", "1.0")), ("primal",), 1)] == [CRASH]
+    assert [verdict.kind for _, verdict in judged(Given([text.replace("ARGUMENT", "1.0")]), ("primal",), 1)] == [CRASH]
 
 
 @pytest.mark.parametrize("part", range(4))
 def test_random_calls_of_functions_that_have_rules(part: int) -> None:
-    for rule in chosen()[part::60]:
-        caller = Caller(rule, 1)
-        for _, text in caller.programs(1 if caller.cases else 0):
+    for target in targets()[part::60]:
+        for _, text in Caller(target, 1).programs(1):
             verdict = judge(text, ("primal", "reverse", "forward", "second"))
             assert verdict.kind in FINE, f"{verdict}\n{text}"
+
+
+def test_several_random_calls_are_one_program() -> None:
+    (target,) = (each for each in targets("np.cumsum") if each.name == "np.cumsum")
+    texts = [text for _, text in Caller(target, 1).programs(4)]
+    assert len(texts) == 4
+    programs = [load(text) for text in (joined(texts), *texts)]
+    together, *alone = (each.function(*each.arguments()) for each in programs)
+    assert all(map(np.array_equal, leaves(together), leaves(alone)))
+    assert judge(joined(texts), ("primal", "reverse", "forward", "loops"), most=60).kind == RIGHT
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
-from tests.grown.checks import SECONDS, TIMEOUT, Verdict, judge
+from tests.grown.checks import FINE, SECONDS, TIMEOUT, Verdict, judge
+from tests.grown.program import Kept
 
 CRASH = "CRASH"
+MOST = 60  # numbers of the arguments that are moved: plain calls take no time
+JACOBIANS = 4  # one in so many programs: they take longest, and differ least from function to function
 PATIENCE = 4.0 * SECONDS  # compiled code does not look at signals
 FORK = multiprocessing.get_context("fork")  # so that nothing is imported again
 
@@ -27,14 +30,14 @@ class Programs(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class One:
-    """A program that is there already."""
+class Given:
+    """Programs that are there already."""
 
-    text: str
+    texts: Sequence[str]
 
     def programs(self, count: int, first: int = 0, trying: Trying = str) -> Iterator[tuple[int, str]]:
-        """It alone."""
-        yield first, self.text
+        """They, from a number on."""
+        yield from list(enumerate(self.texts))[first:]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,15 +51,27 @@ class Said:
 
 def serve(channel: Connection, made: Programs, stages: Sequence[str], count: int, first: int) -> None:
     """What a process does: it says what it is going to run, and what became of it."""
-    at = first
+    at, kept = first, Kept()
 
     def trying(text: str) -> None:
         channel.send(Said(at, text))
 
     for number, text in made.programs(count, first, trying):
         channel.send(Said(number, text))
-        channel.send(Said(number, text, judge(text, stages)))
+        some = [stage for stage in stages if number % JACOBIANS == 0 or stage != "jacobian"]
+        channel.send(Said(number, text, judged_in_company(text, some, kept)))
         at = number + 1
+
+
+def judged_in_company(text: str, stages: Sequence[str], kept: Kept) -> Verdict:
+    """The verdict on a program whose function may have been called before, with other arguments."""
+    verdict = judge(text, stages, kept=kept, most=MOST)
+    if verdict.kind in FINE:
+        return verdict
+    alone = judge(text, stages, most=MOST)
+    if alone.kind not in FINE:
+        return alone
+    return dataclasses.replace(verdict, detail=f"after other calls of this function: {verdict.detail}")
 
 
 class Apart:
@@ -117,7 +132,7 @@ def verdict_of(apart: Apart, last: Said, done: int, stages: Sequence[str]) -> Ve
     """
     if apart.is_late:
         return Verdict(TIMEOUT, "process")
-    again: Any = Apart(One(last.text), stages)
+    again: Any = Apart(Given([last.text]), stages)
     list(again.messages())
     where = "alone too" if again.code else f"not alone, but after {done} others"
     return Verdict(CRASH, "process", f"ended with {apart.code}, {where}")

@@ -23,8 +23,8 @@ import tapegen as tg
 from tapegen.export.module import ExportRequest, module_text
 from tests.chunk_orders import checked_chunks
 from tests.grown.loop_texts import uncompiled
-from tests.grown.program import load, unload
-from tests.grown.reference import Reference, copied, real_leaves, rebuilt, slope, twin
+from tests.grown.program import Kept, load, unload
+from tests.grown.reference import MOST, Reference, copied, real_leaves, rebuilt, slope, twin
 from tests.grown.rounding import moved, rounding_decides
 from tests.grown.values import children, is_number, is_real, leaves
 
@@ -99,7 +99,13 @@ def limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def judge(text: str, stages: Sequence[str] = CHEAP, seconds: float = SECONDS) -> Verdict:
+def judge(
+    text: str,
+    stages: Sequence[str] = CHEAP,
+    seconds: float = SECONDS,
+    kept: Kept | None = None,
+    most: int = MOST,
+) -> Verdict:
     """What becomes of a program.
 
     Parameters
@@ -110,12 +116,16 @@ def judge(text: str, stages: Sequence[str] = CHEAP, seconds: float = SECONDS) ->
         Some of `STAGES`.
     seconds : float
         What takes longer is a finding.
+    kept : Kept, optional
+        Functions of programs before, which are not loaded again.
+    most : int
+        So many numbers of the arguments are moved.
     """
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
             with limited(PLAIN_SECONDS):
-                reference = Reference(text)
+                reference = Reference(text, kept, most)
         except (Exception, OutOfTime) as error:
             return Verdict(INVALID, "plain", f"{type(error).__name__}: {error}")
         found, stage = Verdict(RIGHT), ""
@@ -174,10 +184,14 @@ class Checks:
         self.gradient: list[np.ndarray] | None = None
         self.has_joins = joins(reference.loaded.text)
 
-    def made(self, backend: str, function: Any = None) -> Any:
+    def made(self, backend: str) -> Any:
         """The differentiable function."""
-        chosen = function or self.reference.loaded.function
-        return tg.differentiable(chosen, wrt=self.reference.wrt, backend=backend, cache=False, parallel=self.parallel)
+        loaded, how = self.reference.loaded, (self.reference.wrt, backend, self.parallel)
+        if how not in loaded.made:
+            loaded.made[how] = tg.differentiable(
+                loaded.function, wrt=self.reference.wrt, backend=backend, cache=False, parallel=self.parallel
+            )
+        return loaded.made[how]
 
     # ---- the stages --------------------------------------------------------------------------------------------------
 
@@ -449,7 +463,7 @@ class Checks:
 
     def _kinked(self) -> bool:
         """Whether there are numbers without a derivative, rather than too many numbers."""
-        return sum(int(np.size(s)) for s in self.reference.slopes) <= 14
+        return sum(int(np.size(s)) for s in self.reference.slopes) <= self.reference.most
 
     def _against_differences(self, gradient: Sequence[np.ndarray], what: str) -> None:
         if len(gradient) != len(self.reference.slopes):

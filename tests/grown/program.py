@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 HEAD = "import dataclasses\nimport math\n\nimport numpy as np\n"
+SEPARATION = "\n\n\ndef arguments():"
 COUNTER = itertools.count()
 
 
@@ -122,12 +123,31 @@ class Program:
 
 @dataclasses.dataclass
 class Loaded:
-    """A program's function and a function that makes its arguments anew."""
+    """A program's function, a function that makes its arguments anew, and what was made of the function."""
 
     function: Callable[..., Any]
     arguments: Callable[[], tuple[Any, ...]]
     text: str
     module: types.ModuleType
+    made: dict[Any, Any] = dataclasses.field(default_factory=dict)
+
+
+class Kept:
+    """Programs that differ in their arguments only have one function: it and what is made of it are kept."""
+
+    def __init__(self) -> None:
+        self.loaded: dict[str, Loaded] = {}
+
+    def load(self, text: str) -> Loaded:
+        """A program, with the function of an earlier one if that is the same."""
+        head, separation, rest = text.partition(SEPARATION)
+        if head not in self.loaded:
+            self.loaded[head] = load(text)
+            return self.loaded[head]
+        first = self.loaded[head]
+        names = dict(first.module.__dict__)
+        exec(separation + rest, names)
+        return dataclasses.replace(first, arguments=names["arguments"], text=text)
 
 
 def load(text: str, **names: Any) -> Loaded:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.grown.program import Loaded, load, unload
+from tests.grown.program import Kept, Loaded, load, unload
 from tests.grown.values import is_real, leaves
 
 STEPS = (1e-3, 2.5e-4)
@@ -20,7 +20,7 @@ STENCIL = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
 AGREE = 1e-5  # differences with two steps; what differs more is no derivative
 NARROW_AGREE = 1e-3
 COMPLEX_STEP = 1e-30
-MOST = 14  # arguments' numbers that are moved
+MOST = 14
 
 
 def rebuilt(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -96,12 +96,16 @@ class Reference:
         How far the slopes may be off.
     narrow : bool
         Whether some of it is in single precision, so that less is expected.
+    most : int
+        So many numbers of the arguments are moved.
     """
 
-    def __init__(self, text: str) -> None:
-        self.loaded: Loaded = load(text)
+    def __init__(self, text: str, kept: Kept | None = None, most: int = MOST) -> None:
+        self.is_kept, self.most = kept is not None, most
+        loading = load if kept is None else kept.load
+        self.loaded: Loaded = loading(text)
         double = wide(text)
-        self.double = load(double) if double != text else self.loaded
+        self.double = loading(double) if double != text else self.loaded
         self.args = self.loaded.arguments()
         self.narrow = double != text
         given = copied(self.args)
@@ -123,16 +127,17 @@ class Reference:
         self.steps, self.agree = STEPS, AGREE
         if self.narrow and not self._same_in_double():
             # whether an array is copied, of which type a number is, or a branch depends on the precision
-            unload(self.double)
+            self.close(self.double)
             self.double, self.base = self.loaded, self.args
             self.steps, self.agree = NARROW_STEPS, NARROW_AGREE
         self.doubts: list[np.ndarray] = []
         self.slopes = self._slopes()
 
-    def close(self) -> None:
-        """Forget the programs."""
-        unload(self.loaded)
-        unload(self.double)
+    def close(self, *programs: Loaded) -> None:
+        """Forget programs, all by default, that nobody keeps."""
+        for loaded in programs or (self.loaded, self.double):
+            if not self.is_kept:
+                unload(loaded)
 
     def _same_in_double(self) -> bool:
         """Whether the program in double precision does what it does as it is, but for rounding."""
@@ -180,8 +185,8 @@ class Reference:
         slopes = [np.full(np.shape(leaf), np.nan) for leaf in found]
         self.doubts = [np.full(np.shape(leaf), np.nan) for leaf in found]
         places = [(k, position) for k, leaf in enumerate(found) for position in range(np.size(leaf))]
-        if len(places) > MOST:
-            places = random.Random(3).sample(places, MOST)
+        if len(places) > self.most:
+            places = random.Random(3).sample(places, self.most)
         centre = self.at({})
         for k, position in places:
             slopes[k].flat[position], self.doubts[k].flat[position] = slope_and_doubt(

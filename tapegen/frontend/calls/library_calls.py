@@ -113,6 +113,8 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
     args, kwargs = _outputs_by_name(cx, func, args, kwargs)
     _refuse_overwriting(cx, func, args, kwargs)
     kwargs = {name: value for name, value in kwargs.items() if not _is_how(func, name, value)}
+    if isinstance(func, np.ufunc) and func.nout == 1 and known_value(kwargs.get("order")) in ("C", "F"):
+        return _in_order(cx, func, args, kwargs, hint)
     where = kwargs.pop("where", None)
     if where is not None and known_value(where) is True:
         where = None
@@ -150,6 +152,18 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
             return made
     result = emit_call(cx, func, args, kwargs, hint if out is None else None)
     return result if out is None else write_result(cx, func, out, result, (*args, *kwargs.values()), casting)
+
+
+def _in_order(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
+    """`np.sin(x, order="F")`: a copy in that order, unless the array for the result has one."""
+    order = kwargs.pop("order")
+    result = call_library(cx, func, args, kwargs, hint)
+    type_ = type_of(result)
+    if "out" in kwargs or not isinstance(type_, Array) or type_.rank < 2 or type_.layout == known_value(order):
+        return result
+    if known_value(order) == "C":
+        return call_library(cx, np.copy, [result], {}, hint)  # printed as a method, whose result is in C order
+    return call_library(cx, np.array, [result], {"order": order}, hint)
 
 
 def _refuse_overwriting(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from tapegen.frontend.lowering.emit import emit_call
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.materialize import operand, static, struct_of, type_of
 from tapegen.frontend.values.pytree import UNKNOWN, Leaf, StaticValue, Struct, tuple_of
-from tapegen.frontend.values.state import known_value
+from tapegen.frontend.values.state import SliceValue, known_value
 from tapegen.ir import intrinsics
 from tapegen.ir.nodes import Call, Const
 from tapegen.ir.types import BOOL, INT, Array, is_complex, is_floating
@@ -113,6 +113,18 @@ _at_many(np.quantile)
 _at_many(np.percentile)
 _at_many(np.nanquantile)
 _at_many(np.nanpercentile)
+
+
+def _at_places(func: Any, parameters: str, at_slice: Any) -> None:
+    @handles(func, takes=parameters)
+    def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+        if isinstance(args[1], SliceValue):
+            return cx.call(cx, StaticValue(at_slice), tuple(args), kwargs)
+        return call_library(cx, func, args, kwargs, hint)
+
+
+_at_places(np.delete, "arr, obj, axis=None", decompositions.deleted)
+_at_places(np.insert, "arr, obj, values, axis=None", decompositions.inserted)
 
 
 @handles(np.nan_to_num, takes="x, copy=True, nan=0.0, posinf=None, neginf=None")

@@ -190,6 +190,18 @@ def at_many(func, a, q, axis=None, *, method="linear", keepdims=False, weights=N
     return np.reshape(found, np.shape(q) + np.shape(found)[1:])
 
 
+def deleted(arr, places, axis=None):
+    """`np.delete` at a slice."""
+    size = np.size(arr) if axis is None else np.shape(arr)[axis]
+    return np.delete(arr, np.arange(size)[places], axis)
+
+
+def inserted(arr, places, values, axis=None):
+    """`np.insert` at a slice."""
+    size = np.size(arr) if axis is None else np.shape(arr)[axis]
+    return np.insert(arr, np.arange(size)[places], values, axis)
+
+
 def in_rows(parts, dtype):
     """`np.r_[...]`: concatenated scalars and arrays."""
     made = ()
