@@ -228,6 +228,20 @@ FOUND = {
     return np.sum(w * z.T * o) + np.cos(v[0, 0], order="F")""",
         "np.array([[1.0, -0.4, 1.6], [0.3, 0.2, 0.8]])",
     ),
+    "a reduction that begins with the identity of its function": (
+        """a, b = np.hypot.reduce(v), np.hypot.reduce(v, axis=(0, 1), keepdims=True)
+    return np.sum(np.sin(a)) + b[0, 0] + np.logaddexp.reduce(v)[0] + np.hypot.reduce(v[:, :0], axis=1)[0]""",
+        "np.array([[1.0, -0.4, 1.6]])",
+    ),
+    "a number of Python in an outer operation": (
+        "return np.logaddexp.outer(np.array([2.0, 1.0], dtype=np.float32), v)",
+        "0.7",
+    ),
+    "quantiles of integers": ("return np.nanpercentile(np.array([[2, 7, 3]]), v, axis=1)", "31.0"),
+    "edges in single precision": (
+        "return np.histogram(np.array([0.5, 1.0], dtype=np.float32), 3, (v, 2.5))[1]",
+        "-2.5",
+    ),
     "elements deleted and inserted at a slice": (
         """a, b = np.delete(v, slice(0, 2)), np.delete(v.reshape(2, 2), slice(None, 1), axis=1)
     c, d = np.insert(v, slice(1, 3), v[:2]), np.insert(v.reshape(2, 2), np.s_[::-2], v[0], 1)
@@ -309,6 +323,14 @@ def test_results_of_ufuncs_lie_in_the_order_that_is_asked_for() -> None:
     for backend in ("python", "auto"):
         found = tg.differentiable(function, backend=backend, cache=False).vjp(v)[0]
         assert [each.flags.f_contiguous for each in found] == [each.flags.f_contiguous for each in function(v)]
+
+
+def test_reductions_that_skip_elements_are_refused() -> None:
+    """NumPy's vectorized `arctan2` (2.4, AVX-512) gives the function of the first and the last element."""
+    v = np.array([1.2, 1.6, -0.4, -0.8])
+    is_right = np.arctan2.reduce(v) == np.arctan2(np.arctan2(np.arctan2(*v[:2]), v[2]), v[3])
+    verdict = judge(module("return np.arctan2.reduce(v)", "np.array([1.2, 1.6, -0.4, -0.8])"), PYTHON)
+    assert verdict.kind == (RIGHT if is_right else REFUSED), verdict
 
 
 def test_a_list_of_the_caller_changes_only_where_its_name_holds_it() -> None:

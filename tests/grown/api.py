@@ -100,7 +100,7 @@ def main(given: list[str] | None = None) -> int:
     made: list[Caller | InactivePlaces] = [
         Caller(target, wanted.seed) for target in targets(wanted.only)[int(first) :: int(step)]
     ]
-    made += [] if wanted.only else [InactivePlaces(wanted.seed)]
+    made += [] if wanted.only or first != "0" else [InactivePlaces(wanted.seed)]
     for number, each in enumerate(made):
         if time.monotonic() - began > 60 * wanted.minutes:
             print(f"out of time before {each.name}, function {number} of {len(made)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -53,7 +54,10 @@ def rounding_decides(gradient: Callable[[Any], np.ndarray], args: Any, bound: fl
 
     try:
         here, again = near(0), near(0)
-        others = [near(UNITS) for _ in range(POINTS)]
-    except Exception:  # the program takes another way there, or none
+    except Exception:
         return False
+    others = []
+    for _ in range(POINTS):
+        with contextlib.suppress(Exception):  # the program takes another way there, or none
+            others.append(near(UNITS))
     return np.array_equal(here, again) and any(bool(np.any(np.abs(other - here) > bound)) for other in others)

@@ -88,7 +88,7 @@ _SHAPES = frozenset({"shape", "new_shape", "newshape", "reps"})
 _KEPT = (
     _SEQUENCES
     | _STATIC_NAMES
-    | {"s", "shift", "pad_width", "multi_index", "dims", "operands", "axes", "block", "repeats", "bins"}
+    | {"s", "shift", "pad_width", "multi_index", "dims", "operands", "axes", "block", "repeats", "bins", "range"}
 )
 
 
@@ -359,7 +359,7 @@ def _ufunc_method(
     if name in _FOLDS and ufunc.nin == 2 and ufunc.nout == 1:
         return _folded(cx, ufunc, name, dict(zip(_FOLDS[name], args)) | kwargs, hint)
     if name == "outer" and len(args) == 2:
-        a, b = (_as_array(cx, arg) for arg in args)
+        a, b = (_as_array(cx, arg, of_numbers=True) for arg in args)
         rank = getattr(type_of(b), "rank", 0)
         for _ in range(rank):
             a = emit_call(cx, np.expand_dims, (a, StaticValue(-1)))
@@ -383,15 +383,28 @@ def _folded(cx: Context, ufunc: np.ufunc, name: str, named: dict[str, Any], hint
         raise _no_method(ufunc, name, cx, " with these keywords")
     first: Any = StaticValue(ufunc)
     written: Any = ufunc_methods.scanned if name == "accumulate" else ufunc_methods.folded
+    if name == "reduce" and ufunc.identity is not None:
+        named["identity"] = StaticValue(ufunc.identity)
     if name == "reduceat":
         named["indices"] = _as_array(cx, named["indices"])
         written = ufunc_methods.folded_between
         if ufunc in _REDUCTIONS:
             first, written = StaticValue(_REDUCTIONS[ufunc]), ufunc_methods.reduced_between
+    if name != "accumulate" and ufunc not in _REDUCTIONS and not _folds(ufunc):
+        reason = f"on this processor NumPy's vectorized np.{ufunc.__name__}.{name} skips elements."
+        raise cx.refusal(NotDifferentiable, reason, "Write it as a loop.")
     result = cx.call(cx, StaticValue(written), (first, _in_dtype_of(cx, ufunc, array)), named)
     if out is None or known_value(out) is None:
         return result
     return write_result(cx, getattr(ufunc, name), out, result)
+
+
+@functools.cache
+def _folds(ufunc: np.ufunc) -> bool:
+    """Whether `ufunc.reduce` applies the function to every element: loops that NumPy vectorizes (2.4) may not."""
+    numbers = np.linspace(0.7, 1.2, 9)
+    with np.errstate(all="ignore"):
+        return bool(np.isclose(ufunc.reduce(numbers), functools.reduce(ufunc, numbers), equal_nan=True))
 
 
 def _no_method(ufunc: np.ufunc, name: str, cx: Context, form: str = "") -> TapegenError:
@@ -402,8 +415,11 @@ def _no_method(ufunc: np.ufunc, name: str, cx: Context, form: str = "") -> Tapeg
     )
 
 
-def _as_array(cx: Context, value: Any) -> Any:
-    return value if type_of(value) is not None else emit_call(cx, np.array, (value,))
+def _as_array(cx: Context, value: Any, of_numbers: bool = False) -> Any:
+    """A list as an array; where asked for, also a number of Python, which then counts in the type of results."""
+    type_ = type_of(value)
+    is_array = type_ is not None and not (of_numbers and isinstance(type_, Scalar) and type_.python)
+    return value if is_array else emit_call(cx, np.array, (value,))
 
 
 def _in_dtype_of(cx: Context, ufunc: np.ufunc, value: Any) -> Any:

@@ -9,11 +9,16 @@ import numpy as np
 from tapegen.rules.helpers import axes_tuple, lanes
 
 
-def folded(ufunc: Any, a: Any, axis: Any = 0, keepdims: bool = False) -> Any:
-    """`ufunc.reduce(a, axis)`: the function applied from the first row to the last."""
+def folded(ufunc: Any, a: Any, axis: Any = 0, keepdims: bool = False, identity: Any = None) -> Any:
+    """`ufunc.reduce(a, axis)`: the function applied from the first row to the last, or from its identity on."""
     rows = lanes(a, axis)
-    total = np.copy(rows[0]) if np.ndim(rows) > 1 else rows[0]
-    for k in range(1, np.shape(rows)[0]):
+    begin = 0
+    if identity is not None:
+        total = np.full(np.shape(rows)[1:], identity, dtype=rows.dtype)[()]
+    else:
+        total = np.copy(rows[0]) if np.ndim(rows) > 1 else rows[0]
+        begin = 1
+    for k in range(begin, np.shape(rows)[0]):
         total = ufunc(total, rows[k])
     return np.expand_dims(total, axes_tuple(axis, np.ndim(a))) if keepdims else total
 

@@ -87,8 +87,8 @@ def nanquantile(a, q, axis=None, *, method="linear", keepdims=False, weights=Non
     if np.ndim(q) > 1:
         found = nanquantile(a, np.ravel(q), axis, method=method, keepdims=keepdims, weights=weights)
         return np.reshape(found, np.shape(q) + np.shape(found)[1:])
-    rows = np.sort(lanes(a, axis), axis=0)  # NaN comes last
-    rows = np.concatenate((rows, np.full((1,) + np.shape(rows)[1:], np.nan, dtype=a.dtype)))  # the only row if empty
+    rows = np.astype(np.sort(lanes(a, axis), axis=0), np.result_type(a, 1.0))  # NaN comes last
+    rows = np.concatenate((rows, np.full((1,) + np.shape(rows)[1:], np.nan, dtype=rows.dtype)))  # the only row if empty
     if weights is None:
         count = np.sum(np.logical_not(np.isnan(rows)), axis=0, dtype=np.result_type(a))
         found = at_quantiles(rows, q, count, method)

@@ -81,7 +81,11 @@ def bincount(x, weights=None, minlength=0, *, out_bar):
 
 @expands(np.histogram_bin_edges, shapes=[(7,), fixed(4)])
 def histogram_bin_edges(a, bins=10, range=None, weights=None):
-    return bin_edges(a, bins, range)
+    edges = bin_edges(a, bins, range)
+    if np.ndim(bins) > 0:
+        return edges
+    ends = () if range is None else (range[0], range[1])
+    return np.astype(edges, np.result_type(a, *ends, 1.0))
 
 
 def bin_edges(a, bins, span):
@@ -113,7 +117,7 @@ def bin_of(a, edges):
 def histogram(a, bins=10, range=None, density=None, weights=None):
     """Counts are piecewise constant; weights, densities and edges are not."""
     a = flat(a)
-    edges = bin_edges(a, bins, range)
+    edges = histogram_bin_edges(a, bins, range)
     k = bin_of(a, edges)
     count = np.size(edges) - 1
     if weights is None:
