@@ -52,7 +52,14 @@ def printed(function: Function) -> str:
 
 def run(one: Pass[Any], function: Function) -> Function:
     """What a pass makes of a program."""
-    options = {"boundscheck": True, "wide": True, "bailouts": True, "messages": True, "verdicts": []}
+    options = {
+        "boundscheck": True,
+        "wide": True,
+        "bailouts": True,
+        "messages": True,
+        "speculative": False,
+        "verdicts": [],
+    }
     changed: Function = one.run(function, **{name: options[name] for name in one.options})
     return changed
 

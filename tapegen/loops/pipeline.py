@@ -83,7 +83,7 @@ PASSES: tuple[Pass[Function], ...] = (
     Pass("inline_templates", inline_templates, "functions that compiled code cannot call, as their templates", False),
     Pass("insert_overflow_checks", insert_overflow_checks, "Python integers must not wrap around", False, ("wide",)),
     Pass("split_excluded_iterations", split_excluded_iterations, "pair loops that take vector instructions"),
-    Pass("scalarize", scalarize, "array statements as loop nests", False, ("boundscheck", "messages")),
+    Pass("scalarize", scalarize, "array statements as loop nests", False, ("boundscheck", "messages", "speculative")),
     Pass("eliminate_dead_stores", eliminate_dead_stores, "what nothing reads is not computed"),
     Pass("unroll_short_loops", unroll_short_loops, "elements of small vectors as scalars"),
     Pass("split_live_ranges", split_live_ranges, "a name for each life of an array, which fusion can tell apart"),
@@ -119,6 +119,7 @@ def lower_to_loops(
     wide: bool = False,
     bailouts: bool = False,
     messages: bool = False,
+    speculative: bool = False,
     verdicts: list[Verdict] | None = None,
     watch: Callable[[str, Function], None] | None = None,
 ) -> Function:
@@ -138,6 +139,9 @@ def lower_to_loops(
         Whether Python runs in place of compiled code that bails out.
     messages : bool
         Whether there is a Python that writes messages for compiled code.
+    speculative : bool
+        Whether sizes that are rarely different may be assumed to be equal, because other code runs where the program
+        raises `broadcasting.BROADCASTS`.
     verdicts : list, optional
         Given for a program whose loops may run in parallel, it is filled with what became of them.
     watch : callable, optional
@@ -154,7 +158,13 @@ def lower_to_loops(
         If a call is neither lowered nor supported by numba.
     """
     _enter_external_functions()
-    options = {"boundscheck": boundscheck, "wide": wide, "bailouts": bailouts, "messages": messages}
+    options = {
+        "boundscheck": boundscheck,
+        "wide": wide,
+        "bailouts": bailouts,
+        "messages": messages,
+        "speculative": speculative,
+    }
     found = run_passes(PASSES, function, watch, verdicts=verdicts, **options)
     for routine, chunk in chunks_of(found).items():
         routine.function = run_passes(FINISHING, chunk)

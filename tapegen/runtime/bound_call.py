@@ -25,8 +25,8 @@ from tapegen.ir import progress_bars
 from tapegen.ir.nodes import Var
 from tapegen.pipeline.artifacts.differentiated_arguments import Owner
 from tapegen.pipeline.artifacts.error_locations import location, loop_of_tape
-from tapegen.pipeline.artifacts.executables import compile_only, warn_uncompiled
-from tapegen.pipeline.artifacts.execution import Raised, interpret, run
+from tapegen.pipeline.artifacts.executables import compile_only, key_of, warn_uncompiled
+from tapegen.pipeline.artifacts.execution import Raised, interpret, refute, rests_on_assumptions, run
 from tapegen.pipeline.artifacts.program import Form, Program
 from tapegen.runtime import stored_state
 from tapegen.runtime.calls.argument_checks import check_shapes, check_written
@@ -266,7 +266,7 @@ class BoundCall:
     def _remember(self, form: Form, make: Callable[[], FastCall | None]) -> None:
         """A fast call for later calls, if this one has run compiled code."""
         program = self.program
-        if form not in program.repeated and form in program.parts.built and not program.has_messages:
+        if form not in program.repeated and key_of(program, form) in program.parts.built and not program.has_messages:
             with program.boundary("returning", form):
                 program.repeated[form] = make()
 
@@ -398,6 +398,9 @@ class BoundCall:
                 with self._seen(told):
                     self._as_python_then_back(error, form)
                 put_back_arguments()
+            if not runs_as_python and rests_on_assumptions(program, form):  # it may fail before it tests them
+                refute(program, form)
+                return self._run(form, leaves, program)
             if runs_as_python and program.options.backend == "auto":
                 warn_uncompiled(program, program.function(form), str(error), location(program, error)[0])
                 try:

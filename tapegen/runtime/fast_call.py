@@ -14,7 +14,7 @@ from tapegen.backend.numba.early_exits.interrupts import is_of_signal_handler
 from tapegen.frontend.values.pytree import Leaf, Slot, Struct, map_leaves, tuple_of
 from tapegen.ir.nodes import Return
 from tapegen.ir.types import Array, ListOf, Scalar, Type, python_class
-from tapegen.pipeline.artifacts.executables import WIDE
+from tapegen.pipeline.artifacts.executables import WIDE, key_of
 from tapegen.pipeline.artifacts.program import Form, Program
 from tapegen.pipeline.debug_nans import watching
 from tapegen.runtime.random_state import states_of
@@ -169,7 +169,7 @@ def _is_compiled(tangent: Any, type_: Type) -> bool:
 
 def _built(program: Program, form: Form, leaves: Sequence[Any]) -> Callable[..., Any] | None:
     """The compiled code of a program that has just run; None where there is none, or the slow path is needed."""
-    built = program.parts.built.get(form)
+    built = program.parts.built.get(key_of(program, form))
     if built is None or isinstance(built, FunctionType) or program.mutated or program.is_complex:
         return None
     if program.lowered.mutations:

@@ -79,7 +79,9 @@ class InlineCache:
             dots = tuple([tangent for tangent in dots if tangent is not None])
         found: tuple[Any, ...] | None = repeated.run(values, dots)
         if found is None:
-            return BoundCall(program, self._specializer, tuple(primals), kwargs, values).evaluate_slow(form, dots)
+            found = BoundCall(program, self._specializer, tuple(primals), kwargs, values).evaluate_slow(form, dots)
+            if program.repeated.get(form) is not repeated:  # its code did not hold for this call
+                self._found.pop(key, None)
         return found
 
     def use(self, program: Program) -> None:

@@ -143,12 +143,12 @@ class _Implementation:
         form: Form = "primal"
         if self.kind != "value":
             form, wrt = "joint", program.wrt_vars()
-            seeds = program.outline(form, wide=True).seeds
+            seeds = program.outline(form, general=True).seeds
             if any(isinstance(seed.type, Array) for seed in seeds):
                 raise BadArgument("the function returns an array without axes.", "Return a number: value[()].")
             arguments += ["1.0"] * len(seeds)
         try:
-            source = compiled_source(program, form, wide=True)
+            source = compiled_source(program, form, general=True)
         except NoCompiledForm as missing:
             raise BuildError(missing.reason, "Call it outside of compiled code.", missing.span) from None
         source = replace(source, only_reads=False)  # numba looks for code of the very types

@@ -28,7 +28,7 @@ from tapegen.backend.cache import machine_code
 from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import BadArgument, PerformanceWarning
 from tapegen.ir import progress_bars
-from tapegen.pipeline.artifacts import execution
+from tapegen.pipeline.artifacts.executables import key_of
 from tapegen.runtime import closure_sharing
 from tests.oracle import numerical_gradient
 from tests.program_files import Program, collect
@@ -70,7 +70,8 @@ def fresh(function: Any = smoothed, **options: Any) -> Any:
 
 
 def dispatcher(function: Any, *args: Any, form: str = "joint") -> Any:
-    return function._specialise(args, {}).program.parts.built[form]
+    program = function._specialise(args, {}).program
+    return program.parts.built[key_of(program, form)]
 
 
 def until_compiled(call: Any, built: Any) -> int:
@@ -295,7 +296,7 @@ def test_a_run_with_messages_of_a_recursive_function_is_not_given_up() -> None:
 
     for function, wanted in ((halved, False), (silent, True)):
         program = fresh(function, wrt="x")._specialise((3, 1.5), {}).program
-        assert execution._is_repeatable(program.function("joint")) is wanted
+        assert program.is_repeatable is wanted
 
 
 def test_a_bar_of_a_call_that_begins_again_is_erased(background: Queue, capsys: pytest.CaptureFixture[str]) -> None:

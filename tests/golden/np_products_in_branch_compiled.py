@@ -49,13 +49,10 @@ def in_branch_value_and_grad(m, v, w, result_bar=1.0):
         if m_n0 < 2:
             raise IndexError("index is out of bounds")
         m_new_bar = np.empty(w_n0)
-        if (
-            (w_n0 != m_n0)
-            | (v_n0 != w_n0)
-            | (m_1_kept.shape[1] != v_n0) & (m_1_kept.shape[1] != 1)
-        ):
+        if (w_n0 != m_n0) | (v_n0 != w_n0):
             raise ValueError("operands could not be broadcast together")
-        m_1 = 1 if m_1_kept.shape[1] != 1 else 0
+        if m_1_kept.shape[1] != v_n0:
+            raise NotImplementedError("an axis of size 1 is broadcast")
         if m_n0 != m_n1:
             raise ValueError("operands could not be broadcast together")
         for i in range(w_n0):
@@ -68,7 +65,7 @@ def in_branch_value_and_grad(m, v, w, result_bar=1.0):
         t_2 = np.dot(m_2_bar, m.T)
         t_3 = np.dot(m.T, m_2_bar)
         for i in range(v_n0):
-            v_bar[i] = t_1[i * m_1]
+            v_bar[i] = t_1[i]
         # m = m @ m
         for i in range(m_n0):
             for k in range(m_bar.shape[1]):

@@ -312,9 +312,9 @@ def test_closures_share_nothing_with_those_of_other_passes() -> None:
 def test_programs_on_disk_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("TAPEGEN_CACHE", str(tmp_path))
     function = tg.differentiable(square_sum)
-    usual, _ = function._specialise((X,), {}).program.on_disk("joint", wide=False)
+    usual, _ = function._specialise((X,), {}).program.on_disk("joint", general=False)
     with tg.debug(disable="fuse_loops"):
-        other, _ = function._specialise((X,), {}).program.on_disk("joint", wide=False)
+        other, _ = function._specialise((X,), {}).program.on_disk("joint", general=False)
     assert usual is not None
     assert other is not None
     assert None is not usual.key != other.key is not None

@@ -74,13 +74,14 @@ class Loop:
 class LoopBuilder(ABC):
     """State of the visitor of one function."""
 
-    def __init__(self, function: Function, sharing: Sharing, boundscheck: bool) -> None:
+    def __init__(self, function: Function, sharing: Sharing, boundscheck: bool, speculative: bool) -> None:
         used = {part.name for part in function.params} | {name for name, _ in function.globals} | {function.name}
         for stmt in traversal.statements(function.body):
             used |= {var.name for var in stmt.targets}
         self.names = NameSupply(used)
         self.sharing = sharing
         self.boundscheck = boundscheck
+        self.speculative = speculative
         self.tapes = frozenset(function.tapes)
         self.facts = SymbolicBounds()
         self.views: dict[Var, tuple[ElementRule, frozenset[Var]]] = {}

@@ -11,9 +11,11 @@ from tapegen.ir.affine import Affine, times
 from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, INT
 from tapegen.loops.analysis.symbolic_bounds import UNIT, Extent, Extents
-from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder
+from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder, negative
 
 MISMATCH = "operands could not be broadcast together"
+BROADCASTS = "an axis of size 1 is broadcast"
+"""The message of the `NotImplementedError` where a size was assumed to be equal to another one, and is not."""
 
 Selector = Callable[[Indices], Indices]
 Factor = Expr | int
@@ -64,7 +66,7 @@ def _axis(w: LoopBuilder, column: list[Extent]) -> tuple[Extent, list[Factor]]:
         return different[0], [0 if extent.is_unit else 1 for extent in column]
     whole = next((extent for extent in different if w.facts.is_never_one(extent.form)), None)
     if whole is None:
-        whole = _unknown_whole(w, different)
+        whole = different[0] if w.speculative else _unknown_whole(w, different)
     factors: dict[Extent, Factor] = {}
     for extent in different:
         factors[extent] = _agree(w, extent, whole)
@@ -107,6 +109,8 @@ def _agree(w: LoopBuilder, extent: Extent, whole: Extent) -> Factor:
         if w.facts.nonnegative(extent.form) and w.facts.nonnegative(whole.form):
             w.facts.assume_equal(extent.form, whole.form)
         return 1
+    if assumed_equal(w, extent, whole):
+        return 1
     if ("fits", (extent.form, whole.form)) not in w.facts.broadcasts:
         several = Call(operator.ne, (size, Const(1)), (), BOOL)
         w.check(Call(intrinsics.and_, (differs, several), (), BOOL), ValueError, MISMATCH)
@@ -114,6 +118,17 @@ def _agree(w: LoopBuilder, extent: Extent, whole: Extent) -> Factor:
     if w.facts.nonnegative(extent.form - whole.form):
         return 1  # where it has size 1, the result has no index but 0
     return unless_one(w, extent)
+
+
+def assumed_equal(w: LoopBuilder, extent: Extent, whole: Extent) -> bool:
+    """Whether two sizes that are rarely different may be assumed to be equal: other code runs where they are not."""
+    if w.speculative:
+        if not w.facts.nonnegative(extent.form) and not w.facts.nonnegative(whole.form):
+            w.check(negative(whole.form), NotImplementedError, BROADCASTS)
+            w.facts.assume(whole.form)
+        w.check(Call(operator.ne, (extent.size, whole.size), (), BOOL), NotImplementedError, BROADCASTS)
+        w.facts.assume_equal(extent.form, whole.form)
+    return w.speculative
 
 
 def _is_whole_or_never_one(w: LoopBuilder, extent: Extent, whole: Extent) -> bool:

@@ -46,8 +46,8 @@ class StructuredBuilder(LoopBuilder):
         Whether trial runs over loops find the arrays that keep their extents, and whether results of trials are reused.
     """
 
-    def __init__(self, function: Function, boundscheck: bool, trials: Trials) -> None:
-        super().__init__(function, Sharing(function), boundscheck)
+    def __init__(self, function: Function, boundscheck: bool, speculative: bool, trials: Trials) -> None:
+        super().__init__(function, Sharing(function), boundscheck, speculative)
         self.trials = trials
         self.settled: dict[Any, frozenset[Var]] = {}  # loops tried before, by the shapes on entry
         self.unsupported_views: dict[Var, NoCompiledForm] = {}  # views that numba does not support

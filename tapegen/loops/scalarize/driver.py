@@ -87,7 +87,9 @@ from tapegen.loops.scalarize.reductions import REDUCTIONS, number_into
 from tapegen.loops.scalarize.views import RESHAPES, atomic_index, is_place, native_view, reshaped
 
 
-def scalarize(function: Function, *, boundscheck: bool = True, messages: bool = False) -> Function:
+def scalarize(
+    function: Function, *, boundscheck: bool = True, messages: bool = False, speculative: bool = False
+) -> Function:
     """The same program without array statements: loops, operations on scalars, and calls that numba supports.
 
     Raises
@@ -95,7 +97,7 @@ def scalarize(function: Function, *, boundscheck: bool = True, messages: bool = 
     NoCompiledForm
         If a call is neither lowered nor supported by numba.
     """
-    return Scalarizer(function, boundscheck, messages=messages).run()
+    return Scalarizer(function, boundscheck, messages=messages, speculative=speculative).run()
 
 
 class Scalarizer(StructuredBuilder):
@@ -107,8 +109,9 @@ class Scalarizer(StructuredBuilder):
         boundscheck: bool = True,
         trials: Trials = "remembered",
         messages: bool = False,
+        speculative: bool = False,
     ) -> None:
-        super().__init__(function, boundscheck, trials)
+        super().__init__(function, boundscheck, speculative, trials)
         self.function = function
         self.messages = messages
         self._reshapes = Reshapes(function)
@@ -128,7 +131,7 @@ class Scalarizer(StructuredBuilder):
         if self.violated:  # results of a trial do not hold where an assumption was violated
             assert self.trials != "none"
             trials: Trials = "fresh" if self.trials == "remembered" else "none"
-            return Scalarizer(self.function, self.boundscheck, trials, self.messages).run()
+            return Scalarizer(self.function, self.boundscheck, trials, self.messages, self.speculative).run()
         body = remove_dead(
             tuple(self.out), (), lambda stmt: isinstance(stmt, Assign) and self.optional.issuperset(stmt.targets)
         )

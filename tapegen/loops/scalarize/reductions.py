@@ -19,7 +19,7 @@ from tapegen.loops.analysis.symbolic_bounds import UNIT, Extent, Extents
 from tapegen.loops.legalize import scalar_ops
 from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder
 from tapegen.loops.legalize.registry import FILL, LAZY, SCALAR, arguments, handles
-from tapegen.loops.scalarize.broadcasting import fit, same_part, scaled, unless_one
+from tapegen.loops.scalarize.broadcasting import assumed_equal, fit, same_part, scaled, unless_one
 from tapegen.loops.scalarize.expressions import lazy, product, scalar
 from tapegen.loops.scalarize.index_functions import diagonal
 from tapegen.loops.scalarize.loop_nests import allocate, counters_for, fill, memory_order, nest
@@ -357,7 +357,12 @@ def _unclamped(w: LoopBuilder, size: Expr) -> Extent:
 
 def _same_size(w: LoopBuilder, whole: Extent, part: Extent) -> bool:
     """Whether the forward sweep broadcast nothing along an axis; where its sizes had to be equal, they are compared."""
-    return not part.is_unit and (w.facts.equal(whole.form, part.form) or same_part(w, part, whole))
+    return not part.is_unit and (
+        w.facts.equal(whole.form, part.form)
+        or same_part(w, part, whole)
+        or w.facts.is_never_one(part.form)
+        or assumed_equal(w, part, whole)
+    )
 
 
 @handles(SCALAR, intrinsics.sum_to)
@@ -375,7 +380,7 @@ def _sum_to(w: LoopBuilder, call: Call, target: Var) -> None:
     for whole, part in zip(x.extents[lead:], like, strict=True):
         if part.is_unit:
             factors.append(0)
-        elif _same_size(w, whole, part) or w.facts.is_never_one(part.form):
+        elif _same_size(w, whole, part):
             factors.append(1)
         else:
             factors.append(unless_one(w, part))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -38,21 +38,23 @@ from tapegen.pipeline.artifacts.program import CALLS, Form, Program
 from tapegen.pipeline.fault_boundary import internal_error
 
 WIDE = 2**ARGUMENT_BITS
-"""Integers from here on need separate code: results computed from them may exceed 64 bits."""
-
-_WIDE = "{} of large integers"
+"""Integers from here on need the general code: results computed from them may exceed 64 bits."""
 
 
 def executable(program: Program, form: Form, arguments: Sequence[Any]) -> tuple[str, Callable[..., Any]]:
     """One of the programs for these arguments, and its name among the artifacts."""
-    wide = False
-    if program.options.backend != "python":
-        for value in arguments:
-            wide |= type(value) is int and not -WIDE < value < WIDE
-    key = _WIDE.format(form) if wide else form
-    return key, program.parts.built.get(key) or program.once(
-        key, lambda: _build(program, key, form, wide=wide), "compiling", form
-    )
+    key = key_of(program, form, arguments)
+    return key, program.parts.built.get(key) or program.once(key, lambda: _build(program, key, form), "compiling", form)
+
+
+def key_of(program: Program, form: Form, arguments: Iterable[Any] = ()) -> str:
+    """The name of a program for these arguments: that of its form, or another one for general code."""
+    if program.options.backend == "python":
+        return form
+    general = not program.speculates(form)
+    for value in arguments:
+        general |= type(value) is int and not -WIDE < value < WIDE
+    return f"general {form}" if general else form
 
 
 def compile_only(program: Program, form: Form, arguments: Sequence[Any], *, pullback: bool = False) -> None:
@@ -104,7 +106,7 @@ def fall_back(program: Program, key: str, form: Form, error: Exception) -> Calla
     return built
 
 
-def _build(program: Program, key: str, form: Form, *, wide: bool) -> Callable[..., Any]:
+def _build(program: Program, key: str, form: Form) -> Callable[..., Any]:
     if program.options.backend == "python":
         return interpreted(program, program.function(form))
     if program.communicates and program.options.backend == "auto":
@@ -119,7 +121,7 @@ def _build(program: Program, key: str, form: Form, *, wide: bool) -> Callable[..
     if not compiles():
         return _uncompiled(program, program.function(form), DISABLED, None)
     try:
-        source = compiled_source(program, form, wide=wide)
+        source = compiled_source(program, form, general=key != form)
         program.parts.compiled[key] = source
         if program.options.backend == "auto":
             refuse_long(source)

@@ -14,17 +14,13 @@ from tapegen.backend.numba import memory_limit
 from tapegen.backend.numba.build import build_python, empty_list
 from tapegen.backend.numba.early_exits.interrupts import is_of_signal_handler
 from tapegen.errors import CacheWarning, CompileLimit, InternalError, NotFinite, TapegenError
-from tapegen.frontend.calls.custom_rules import own_rule
-from tapegen.ir import intrinsics
 from tapegen.ir.nodes import Function
-from tapegen.ir.progress_bars import PROGRESS
 from tapegen.ir.types import ListOf
 from tapegen.pipeline.artifacts.error_locations import location_of_line
 from tapegen.pipeline.artifacts.executables import executable, fall_back, internal, interpreted
 from tapegen.pipeline.artifacts.generated_text import readable_text
 from tapegen.pipeline.artifacts.program import Form, Program
 from tapegen.pipeline.debug_nans import MadeNonFinite, run_with_nan_checks, watching, without_garbage
-from tapegen.transform.messages import called_functions
 from tapegen.transform.simplify.real_domain import TURNS_COMPLEX
 
 
@@ -84,12 +80,38 @@ def run(
             restore()
         return run(program, form, arguments, restore)
     except (Raised, CompileLimit) as failed:
-        python = fall_back(program, key, form, failed.error if isinstance(failed, Raised) else failed)
+        error = failed.error if isinstance(failed, Raised) else failed
+        if key == form and isinstance(error, NotImplementedError) and _is_refuted(error):
+            refute(program, form)
+            restore()
+            return run(program, form, arguments, restore)
+        python = fall_back(program, key, form, error)
         if python is None:
             raise
     except InternalError as fault:  # compiling begins with the first call
         raise internal(program, fault, form) from fault.__cause__
     return _called(python, arguments, real=not program.is_complex)
+
+
+def _is_refuted(error: Exception) -> bool:
+    """Whether compiled code has assumed what does not hold."""
+    from tapegen.loops.scalarize.broadcasting import BROADCASTS
+
+    return str(error) == BROADCASTS
+
+
+def rests_on_assumptions(program: Program, form: Form) -> bool:
+    """Whether the compiled code that runs for a form assumes what is not known."""
+    from tapegen.loops.scalarize.broadcasting import BROADCASTS
+
+    source = program.parts.compiled.get(form)
+    return source is not None and BROADCASTS in source.text and program.speculates(form)
+
+
+def refute(program: Program, form: Form) -> None:
+    """From now on general code runs for a form."""
+    program.parts.refuted.add(form)
+    program.repeated.pop(form, None)
 
 
 def interpret(program: Program, function: Function, arguments: list[Any]) -> tuple[Any, ...]:
@@ -105,7 +127,7 @@ def _run_meanwhile(program: Program, function: Function, arguments: list[Any], j
     tapes = [tape.name for tape in function.tapes]
     built = program.once(
         key,
-        lambda: build_python(readable_text(program, function), tapes, interruptible=_is_repeatable(function)),
+        lambda: build_python(readable_text(program, function), tapes, interruptible=program.is_repeatable),
         "compiling",
     )
     given = [list(item) if isinstance(item, list) else item for item in arguments]  # lists are used up
@@ -126,12 +148,6 @@ def _watch(program: Program, function: Function, arguments: list[Any]) -> tuple[
             "Look at the operands of this line; docs/conventions.md says what derivatives are at kinks and poles.",
             span or program.lowered.function.origin,
         ) from None
-
-
-def _is_repeatable(function: Function) -> bool:
-    """Whether a run that is given up leaves nothing behind: no message, no call of a function of the user."""
-    called = called_functions(function.body).difference(PROGRESS)  # bars are erased
-    return not any(intrinsics.tells(func) or own_rule(func) is not None for func in called)
 
 
 def _called(built: Callable[..., Any], arguments: list[Any], *, real: bool) -> tuple[Any, ...]:

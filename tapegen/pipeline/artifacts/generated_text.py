@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from tapegen.pipeline.derivation import Derivation, Stages
 
 
-def compiled_source(program: Program, form: Form, *, wide: bool) -> PythonSource:
+def compiled_source(program: Program, form: Form, *, general: bool) -> PythonSource:
     """The source for numba of one of the programs: from the disk cache, or derived and stored there."""
-    place, stored = program.on_disk(form, wide=wide)
+    place, stored = program.on_disk(form, general=general)
     if stored is not None:
         return program.keep(stored.source)
-    source = compiled_text(program, program.function(form), wide=wide)
+    source = compiled_text(program, program.function(form), general=general)
     if place is not None:
         reverse = form in ("joint", "record", "pullback")
         stages = program.stages(scalar=form == "joint") if reverse else None
@@ -38,9 +38,9 @@ def compiled_source(program: Program, form: Form, *, wide: bool) -> PythonSource
     return source
 
 
-def compiled_text(program: Program, function: Function, *, wide: bool = False) -> PythonSource:
-    """The source for numba; `wide` where an integer argument is too large for the usual one."""
-    return program.keep(_compiled_text(program, function, wide=wide))
+def compiled_text(program: Program, function: Function, *, general: bool = False) -> PythonSource:
+    """The source for numba; the `general` one runs where assumptions of the usual one do not hold."""
+    return program.keep(_compiled_text(program, function, general=general))
 
 
 def readable_text(program: Program, function: Function) -> PythonSource:
@@ -57,7 +57,7 @@ def stage_text(program: Program, stages: Stages, stage: str) -> str:
     from tapegen.pipeline.stages import LOOP_STAGES
 
     if stage in LOOP_STAGES:
-        return _compiled_text(program, stages.joint, wide=False, stage=stage).text
+        return _compiled_text(program, stages.joint, general=False, stage=stage).text
     found: list[str] = []
 
     def watch(name: str, derivation: Derivation) -> None:
@@ -77,7 +77,7 @@ def stage_text(program: Program, stages: Stages, stage: str) -> str:
     return found[0]
 
 
-def _compiled_text(program: Program, function: Function, *, wide: bool, stage: str = "") -> PythonSource:
+def _compiled_text(program: Program, function: Function, *, general: bool, stage: str = "") -> PythonSource:
     """The source for numba, or its state after some pass."""
     from tapegen.loops.parallel.outlining import chunks_of
 
@@ -85,7 +85,7 @@ def _compiled_text(program: Program, function: Function, *, wide: bool, stage: s
         programs: dict[str, Function] = {}
         with deep():
             try:
-                loops = _loops(program, function, wide=wide, verdicts=[], watch=programs.__setitem__)
+                loops = _loops(program, function, general=general, verdicts=[], watch=programs.__setitem__)
             except NoCompiledForm:
                 if stage not in programs:
                     raise
@@ -98,7 +98,9 @@ def _compiled_text(program: Program, function: Function, *, wide: bool, stage: s
         return replace(source, only_reads=_only_reads(function) and not (routines or source.namespace))
 
 
-def _loops(program: Program, function: Function, *, wide: bool, verdicts: list[Verdict], watch: Any = None) -> Function:
+def _loops(
+    program: Program, function: Function, *, general: bool, verdicts: list[Verdict], watch: Any = None
+) -> Function:
     """The loops of a program, before they are printed."""
     from tapegen.loops.pipeline import lower_to_loops
 
@@ -106,7 +108,8 @@ def _loops(program: Program, function: Function, *, wide: bool, verdicts: list[V
         return lower_to_loops(
             function,
             boundscheck=program.options.boundscheck,
-            wide=wide,
+            wide=general,
+            speculative=not general,
             bailouts=program.options.backend == "auto",
             messages=True,
             verdicts=verdicts if program.options.parallel else None,
@@ -119,7 +122,7 @@ def verdicts(program: Program, function: Function) -> list[Verdict]:
     found: list[Verdict] = []
     if program.options.parallel and program.options.backend != "python":
         with program.boundary("printing"), without_passes(program.disabled), suppress(NoCompiledForm):
-            _loops(program, function, wide=False, verdicts=found)
+            _loops(program, function, general=False, verdicts=found)
     return found
 
 

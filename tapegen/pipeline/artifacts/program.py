@@ -12,11 +12,13 @@ from tapegen.analysis.side_effects import effects_of
 from tapegen.backend.cache.derived_programs import Derived, Place
 from tapegen.backend.numba.build import building, decorator_text
 from tapegen.backend.printer.source import PythonSource
+from tapegen.frontend.calls.custom_rules import own_rule
 from tapegen.frontend.lowered import Lowered
 from tapegen.frontend.values.pytree import Abstract
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.nodes import Block, Function, If, Raise, Store, Var
 from tapegen.ir.passes import deep, disabled_passes, without_passes
+from tapegen.ir.progress_bars import PROGRESS
 from tapegen.ir.types import is_floating
 from tapegen.pipeline.artifacts.differentiated_arguments import Owner, Selection
 from tapegen.pipeline.fault_boundary import Boundary, Subject
@@ -57,6 +59,7 @@ class Parts:
     built: dict[str, Any] = field(default_factory=dict)
     compiled: dict[str, PythonSource] = field(default_factory=dict)
     sources: dict[str, PythonSource] = field(default_factory=dict)  # by their file names
+    refuted: set[Form] = field(default_factory=set)  # whose assumptions did not hold in some call
 
 
 @dataclass(eq=False)
@@ -139,6 +142,19 @@ class Program:
         """Whether the program does what other processes see, so that it cannot run again."""
         called = self.once("called functions", lambda: called_functions(self.lowered.function.body))
         return any(map(intrinsics.is_acting, called))
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether a run that is given up leaves nothing behind: no message, no call of a function of the user."""
+        return self.once("is repeatable", self._is_repeatable)
+
+    def _is_repeatable(self) -> bool:
+        called = called_functions(self.lowered.function.body).difference(PROGRESS)  # bars are erased
+        return not any(intrinsics.tells(func) or own_rule(func) is not None for func in called)
+
+    def speculates(self, form: Form) -> bool:
+        """Whether compiled code of a form may assume what is not known: general code runs where that does not hold."""
+        return form != "pullback" and form not in self.parts.refuted and self.is_repeatable
 
     @property
     def never_returns(self) -> bool:
@@ -263,15 +279,17 @@ class Program:
             case "tangent":
                 return self.tangent
 
-    def outline(self, form: Form, *, wide: bool = False) -> Stages | Derived:
+    def outline(self, form: Form, *, general: bool | None = None) -> Stages | Derived:
         """The seeds of a reverse derivative, and the values that its forward sweep saves."""
-        key = f"outline of {form} {wide}"
+        general = not self.speculates(form) if general is None else general
+        key = f"outline of {form} {general}"
         found: Stages | Derived | None = self.parts.built.get(key)
         if found is None:
-            found = self.parts.built[key] = self.on_disk(form, wide=wide)[1] or self.stages(scalar=form == "joint")
+            stored = self.on_disk(form, general=general)[1]
+            found = self.parts.built[key] = stored or self.stages(scalar=form == "joint")
         return found
 
-    def on_disk(self, form: Form, *, wide: bool) -> tuple[Place | None, Derived | None]:
+    def on_disk(self, form: Form, *, general: bool) -> tuple[Place | None, Derived | None]:
         """The cache slot of a program, and the program if it is stored."""
 
         def look() -> tuple[Place | None, Derived | None]:
@@ -285,12 +303,12 @@ class Program:
             positions = [params.index(var) for var in wrt]
             cut = self.checkpointed if form in ("joint", "record", "pullback") else ()
             options = (self.options.boundscheck, self.options.parallel)
-            chosen = (form, wide, positions, active, *options, sorted(self.disabled), cut)
+            chosen = (form, general, positions, active, *options, sorted(self.disabled), cut)
             names = (sorted(self.user_names), sorted(self.lowered.modules.items()), self.header)
             place = Place(self.lowered.function, [*map(repr, chosen), *map(repr, names), self.decorator])
             return place, place.load()
 
-        found: tuple[Place | None, Derived | None] = self.once(f"{form} {wide} on disk", look)
+        found: tuple[Place | None, Derived | None] = self.once(f"{form} {general} on disk", look)
         return found
 
 

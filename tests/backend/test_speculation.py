@@ -1,0 +1,140 @@
+"""Compiled code assumes that sizes are equal which rarely differ; where they do, general code runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapegen as tg
+from tapegen.loops.scalarize.broadcasting import BROADCASTS
+from tests.oracle import numerical_gradient
+
+X = np.array([0.3, -0.7, 1.1, 0.4, 0.9])
+
+
+def parts(x: np.ndarray, n: int, m: int) -> Any:
+    """The sizes `n` and `m` are equal, or one of them is 1, or it is an error."""
+    a = x[:n] * 2.0
+    b = np.sin(x[5 - m :])
+    return np.sum(a * b) + a[0]
+
+
+def overwritten(x: np.ndarray, n: int, m: int) -> Any:
+    x *= 1.5
+    a, b = x[:n] ** 2, x[5 - m :] + 1.0
+    x[0] = 3.0
+    return np.sum(a * b)
+
+
+def drawn(x: np.ndarray, n: int, m: int, rng: np.random.Generator) -> Any:
+    x = x * rng.normal(size=5)
+    return np.sum(x[:n] * x[5 - m :])
+
+
+def told(x: np.ndarray, n: int, m: int) -> Any:
+    print("begins")
+    return np.sum(x[:n] * x[5 - m :])
+
+
+def shrinking(x: np.ndarray, n: int, m: int) -> Any:
+    a, b = x * 1.0, x * 2.0
+    for _ in range(n):
+        a = a[1:] * a[:-1]
+    for _ in range(m):
+        b = b[1:] + b[:-1]
+    return np.sum(a * b)
+
+
+def program(function: Any, *args: Any) -> Any:
+    return function._specialise(args, {}).program
+
+
+def text(function: Any, *args: Any) -> str:
+    return function.inspect(*args).compiled
+
+
+@pytest.mark.parametrize("function", [parts, overwritten, shrinking])
+def test_general_code_runs_where_sizes_differ(function: Callable[..., Any]) -> None:
+    f = tg.differentiable(backend="numba")(function)
+    assert BROADCASTS in text(f, X.copy(), 3, 3)
+    cases = [(3, 3), (1, 4), (2, 2), (4, 1), (3, 3)] if function is not shrinking else [(2, 2), (4, 1), (1, 4), (3, 3)]
+    for n, m in cases:
+        mine, theirs = X.copy(), X.copy()
+        value, gradient = f.value_and_grad(mine, n, m)
+        assert value == pytest.approx(function(theirs, n, m), rel=1e-13)
+        np.testing.assert_array_equal(mine, theirs)
+        expected = numerical_gradient(lambda x, n=n, m=m: function(x.copy(), n, m), (X,)).value[0,]
+        np.testing.assert_allclose(gradient, expected, rtol=1e-7, atol=1e-9)
+    assert "joint" in program(f, X.copy(), 3, 3).parts.refuted
+
+
+def test_all_forms_and_the_fast_path() -> None:
+    f = tg.differentiable(backend="numba")(parts)
+    dot = np.cos(X)
+    for n, m in [(3, 3), (3, 3), (1, 4), (1, 4), (3, 3)]:
+        gradient = tg.grad(parts, backend="python")(X, n, m)
+        assert f(X, n, m) == pytest.approx(parts(X, n, m), rel=1e-13)
+        value, pullback = f.vjp(X, n, m)
+        np.testing.assert_allclose(pullback(1.0), gradient)
+        assert value == pytest.approx(parts(X, n, m), rel=1e-13)
+        _, tangent = f.jvp((X, n, m), (dot, None, None))
+        assert tangent == pytest.approx(gradient @ dot, rel=1e-12)
+        np.testing.assert_allclose(f.value_and_grad(X, n, m)[1], gradient)
+    found = program(f, X, 3, 3)
+    assert found.parts.refuted == {"primal", "joint", "record"}  # a tangent of None makes another program
+    assert all(found.repeated[form] is not None for form in ("primal", "joint"))  # later calls are fast again
+
+
+@pytest.mark.parametrize("sizes", [(2, 3), (5, 4)])
+def test_an_error_of_the_program_keeps_its_type(sizes: tuple[int, int]) -> None:
+    f = tg.differentiable(backend="numba")(overwritten)
+    x, untouched = X.copy(), X.copy()
+    with pytest.raises(ValueError, match="operands could not be broadcast together") as plain:
+        overwritten(untouched, *sizes)
+    with pytest.raises(ValueError, match="operands could not be broadcast together") as raised:
+        f.value_and_grad(x, *sizes)
+    assert str(raised.value) == str(plain.value)
+    np.testing.assert_array_equal(x, untouched)
+
+
+def test_sizes_of_empty_arrays_are_never_negative() -> None:
+    def f(x: np.ndarray, k: int) -> Any:
+        v, p = x[k:] * 2.0, x[k:] * 3.0
+        p = p[1:] * 3.0
+        return np.sum(v[1:] * p) + np.sum(x)
+
+    gradient = tg.grad(f, backend="numba")
+    for k in range(7):
+        np.testing.assert_allclose(gradient(X, k), tg.grad(f, backend="python")(X, k))
+
+
+def test_draws_are_made_once() -> None:
+    f = tg.differentiable(backend="numba")(drawn)
+    for n, m in [(3, 3), (1, 4)]:
+        mine, theirs = np.random.default_rng(3), np.random.default_rng(3)
+        assert f.value_and_grad(X, n, m, mine)[0] == pytest.approx(drawn(X, n, m, theirs), rel=1e-13)
+        assert mine.random() == theirs.random()
+
+
+def test_what_is_printed_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    f = tg.differentiable(backend="numba")(told)
+    for n, m in [(3, 3), (1, 4)]:
+        f.value_and_grad(X, n, m)
+        assert capsys.readouterr().out == "begins\n"
+    assert not program(f, X, 3, 3).speculates("joint")
+
+
+def test_code_without_python_beside_it_assumes_nothing() -> None:
+    from numba import njit
+
+    f = tg.differentiable(backend="numba")(parts)
+    inner = f.njit
+
+    @njit
+    def outer(x: np.ndarray, n: int, m: int) -> float:
+        return inner(x, n, m)
+
+    assert outer(X, 1, 4) == pytest.approx(parts(X, 1, 4), rel=1e-13)
