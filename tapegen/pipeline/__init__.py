@@ -2,9 +2,8 @@
 
 * `options` - the user's options for a function
 * `stages` - the names of the programs between the lowered function and its loops
-* `preparation` - the passes that both modes run first
-* `derivation` - a derivative under construction: every program on the way
-* `compile` - the passes in order
+* `passes` - the passes of derivation
+* `compile` - their order
 * `batch_loops` - a program run for each instance of a batch
 * `nested` - derivatives inside differentiated functions
 * `highlight` - syntax highlighting

@@ -9,52 +9,39 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from dataclasses import replace
 
-from tapegen.analysis.alias_conflicts import refusal_of
-from tapegen.analysis.memory_access import components, moves
-from tapegen.errors import AliasError
 from tapegen.ir import traversal
 from tapegen.ir.nodes import (
-    Assign,
-    Block,
-    For,
     Function,
     Return,
     Routine,
-    Store,
     Var,
-    While,
 )
 from tapegen.ir.passes import Pass, run_passes
-from tapegen.ir.types import INT, Array, is_complex
-from tapegen.pipeline.derivation import Derivation, Stages, in_one_sweep, refuse_hidden_sharing
-from tapegen.pipeline.preparation import PREPARATION
-from tapegen.transform.analyses import Facts
-from tapegen.transform.autodiff.forward import forward
-from tapegen.transform.autodiff.reverse import Sweeps, reverse
-from tapegen.transform.autodiff.selection_loops import selections
-from tapegen.transform.autodiff.shadow_memory import add_shadows
+from tapegen.ir.types import Array
+from tapegen.pipeline.passes.assembly import assemble_forms, clean_up_sweeps
+from tapegen.pipeline.passes.derivation import Derivation, Stages, in_one_sweep, refuse_hidden_sharing
+from tapegen.pipeline.passes.preparation import PREPARATION
+from tapegen.pipeline.passes.recording import (
+    checkpoint_loops,
+    eliminate_common_subexpressions,
+    lay_out_tapes,
+    plan_recording,
+)
+from tapegen.pipeline.passes.reverse_sweeps import (
+    derive_sweeps,
+    insert_shadows,
+    recognize_selections,
+    separate_viewed_merges,
+)
+from tapegen.pipeline.passes.tangents import clean_up_tangents, derive_tangents, tidied
 from tapegen.transform.autodiff.vector_forward import Several, several
-from tapegen.transform.autodiff.viewed_merges import name_viewed_merges
 from tapegen.transform.messages import without_messages
 from tapegen.transform.recording.assemble import (
-    doc_of,
-    joint_form,
     listed,
     mutated_row,
-    pullback_form,
-    record_form,
-    shorter_names,
     table,
 )
-from tapegen.transform.recording.checkpoints import checkpointed, unread_tapes
-from tapegen.transform.recording.decisions import Cut
-from tapegen.transform.recording.loop_order import loops_of
-from tapegen.transform.recording.plan import record
-from tapegen.transform.recording.tape_layout import drop_unread_tapes, lay_out
-from tapegen.transform.recording.tape_sizes import Sizes
-from tapegen.transform.simplify.cleanup import clean_up, reads_of, resolve_primal_as
-from tapegen.transform.simplify.cse import share_values
-from tapegen.transform.simplify.dead_code import Aliases
+from tapegen.transform.simplify.cleanup import clean_up
 
 
 def routines(function: Function, user_names: Set[str]) -> dict[Routine, Function]:
@@ -113,192 +100,6 @@ def primal(lowered: Function, user_names: Set[str]) -> Function:
 # ---- reverse mode ----------------------------------------------------------------------------------------------------
 
 
-def separate_viewed_merges(derivation: Derivation) -> Derivation:
-    """Give a merge a second name where a view of it outlives its value."""
-    program = name_viewed_merges(derivation.program, _merges(derivation), derivation.names)
-    if program is not derivation.program:
-        derivation.program = program
-        derivation.analyze()
-    return derivation
-
-
-def insert_shadows(derivation: Derivation) -> Derivation:
-    """Insert shadow arrays, which follow the program's references where aliasing is known only at run time."""
-    _refuse_written_parts(derivation.program, derivation.facts)
-    facts, merges = derivation.facts, _merges(derivation)
-    derivation.program, derivation.shadows = add_shadows(
-        derivation.program, facts.effects.conflicts, facts.activity.active, merges, derivation.names
-    )
-    if derivation.shadows.of:
-        derivation.analyze()
-    return derivation
-
-
-def _merges(derivation: Derivation) -> Set[Var]:
-    return {var for var, assigns in derivation.facts.scopes.assigns.items() if len(assigns) > 1}
-
-
-def recognize_selections(derivation: Derivation) -> Derivation:
-    """Find loops that select one of several candidates: the backward sweep reverses only that iteration."""
-    derivation.selecting = {}
-    if not derivation.shadows.of:
-        body, derivation.selecting = selections(derivation.program.body, derivation.facts, derivation.names)
-        if derivation.selecting:
-            derivation.program = replace(derivation.program, body=body)
-            derivation.analyze()
-    return derivation
-
-
-def derive_sweeps(derivation: Derivation) -> Derivation:
-    """Build the forward sweep, and an ideal backward sweep, which may read any value."""
-    derivation.sweeps = reverse(
-        derivation.program,
-        derivation.wrt,
-        derivation.active_results,
-        derivation.facts,
-        derivation.shadows,
-        derivation.names,
-        derivation.selecting,
-    )
-    derivation.forward, derivation.backward = derivation.program.body, derivation.sweeps.backward
-    return derivation
-
-
-def plan_recording(derivation: Derivation, *, record_everything: bool) -> Derivation:
-    """Make every read of the backward sweep possible: live, recomputed or recorded."""
-    derivation.recorded = record(
-        derivation.program,
-        derivation.sweeps,
-        derivation.facts,
-        derivation.names,
-        derivation.user_names,
-        everything=record_everything,
-    )
-    derivation.forward, derivation.backward = derivation.recorded.forward, derivation.recorded.backward
-    return derivation
-
-
-def lay_out_tapes(derivation: Derivation, *, parallel: bool) -> Derivation:
-    """Lay out tapes as arrays, and resolve `primal_as` to the primal values that the backward sweep reads."""
-    facts, names = derivation.facts, derivation.names
-    loops = loops_of(derivation.program.body)
-
-    def fresh(name: str) -> Var:
-        return Var(names.fresh(name), INT)
-
-    derivation.cuts = [
-        Cut(loops[position], fresh("interval"), fresh("checkpoints"), fresh("first"))
-        for position in derivation.checkpointed
-    ]
-    derivation.laid = lay_out(
-        derivation.recorded, derivation.sweeps, facts.scopes, facts.shapes, names, derivation.cuts, parallel=parallel
-    )
-    derivation.forward = resolve_primal_as(derivation.laid.forward)
-    derivation.backward = resolve_primal_as(derivation.laid.backward)
-    return derivation
-
-
-def eliminate_common_subexpressions(derivation: Derivation) -> Derivation:
-    """Compute each value of the backward sweep once."""
-    derivation.backward = share_values(derivation.backward, derivation.gradient_vars, derivation.user_names)
-    return derivation
-
-
-def checkpoint_loops(derivation: Derivation) -> Derivation:
-    """Cut loops into segments, of which the tapes hold one at a time."""
-    if derivation.cuts:
-        assert derivation.forward is not None
-        derivation.forward, derivation.backward, derivation.checkpoints = checkpointed(
-            derivation.forward,
-            derivation.backward,
-            derivation.cuts,
-            derivation.program,
-            derivation.sweeps,
-            derivation.facts,
-            derivation.names,
-        )
-    return derivation
-
-
-def clean_up_sweeps(derivation: Derivation) -> Derivation:
-    """Drop what nothing reads, tapes included, and make the rest readable."""
-    forward, lowered, sweeps, laid = derivation.forward, derivation.lowered, derivation.sweeps, derivation.laid
-    assert forward is not None
-    ends, user_names = derivation.gradient_vars, derivation.user_names
-    groups = Aliases(forward, derivation.shadows.groups).groups()
-    derivation.backward = clean_up(derivation.backward, ends, user_names, shared=groups)
-    if derivation.cuts:
-        of_segments = {var for cut in derivation.cuts for stmt in cut.create for var in stmt.targets}
-        kept = drop_unread_tapes(derivation.backward, unread_tapes(derivation.backward, of_segments))
-        derivation.backward = clean_up(kept, ends, user_names, shared=groups)
-    used = reads_of(derivation.backward)
-    wanted = used | set().union(*(traversal.free_vars(value) for value in derivation.last.values))
-    wanted |= {param for param in lowered.params if isinstance(param.type, Array)}
-    wanted |= ends
-    made = {var for stmt in laid.create for var in stmt.targets}
-    used |= {tape.var for tape in laid.tapes if tape.store in used and tape.var in made}  # counters that are recorded
-    create = tuple(stmt for stmt in laid.create if any(var in used for var in stmt.targets))
-    forward = drop_unread_tapes(forward, made - used)
-    forward = drop_unread_tapes(forward, _uncounted(forward, sweeps) - used)
-    wanted |= reads_of(create)  # the sizes of tapes
-    forward = clean_up(forward, wanted, user_names, traversal.assigned_in(*lowered.body))
-    derivation.forward = _with_tapes(forward, create)
-    return derivation
-
-
-def assemble_forms(derivation: Derivation) -> Derivation:
-    """Assemble the sweeps into functions: both in one, and one for each."""
-    forward, last = derivation.forward, derivation.last
-    assert forward is not None
-    sweeps, facts, shadows, program = derivation.sweeps, derivation.facts, derivation.shadows, derivation.program
-    taken = {*derivation.user_names, *(name for name, _ in program.globals)}
-    taken |= {var.name for var in (*program.params, *sweeps.seeds)}
-    shorter = shorter_names(derivation.backward, (*forward, last), taken)
-    backward = traversal.rename_block(derivation.backward, shorter)
-    gradients = tuple([traversal.substitute(value, shorter) for value in sweeps.gradients])
-    ends = set().union(*map(traversal.free_vars, gradients))
-    used = reads_of(backward)
-    present = used | traversal.assigned_in(*backward)
-    tapes = [tape for tape in derivation.laid.tapes if tape.store in present]
-    doc = doc_of(derivation.program, derivation.wrt, derivation.results, sweeps, tapes, facts)
-    schedules = tuple(var for cut in derivation.cuts for var in (cut.interval, cut.checkpoints))
-    joint = joint_form(derivation.program, forward, backward, last, sweeps, gradients, doc, derivation.names, schedules)
-    stores = (*(tape.store for tape in tapes), *derivation.checkpoints)
-    reads = used | (ends - traversal.assigned_in(*backward))
-    kept = tuple(sorted((v for v in reads if v not in sweeps.seeds), key=lambda v: v.name))
-    computed = tuple(var for var in (*kept, *sweeps.seeds) if var not in derivation.lowered.params)
-    derivation.stages = Stages(
-        derivation.lowered,
-        derivation.program,
-        facts,
-        sweeps,
-        derivation.recorded,
-        derivation.laid,
-        replace(joint, computed=sweeps.seeds, tapes=stores),
-        replace(record_form(derivation.program, forward, last, kept, facts, doc, schedules), tapes=stores),
-        replace(
-            pullback_form(derivation.program, backward, sweeps, gradients, kept, doc),
-            backward=True,
-            computed=computed,
-            tapes=stores,
-            shared=tuple(
-                found
-                for group in shadows.groups
-                if (found := (group & set(kept)) | {tape.store for tape in tapes if tape.var in group})
-            ),
-        ),
-        kept,
-        derivation.wrt,
-        sweeps.seeds,
-        derivation.recorded.decisions,
-        tapes,
-        derivation.active_results,
-        tuple(derivation.cuts),
-        Sizes(derivation.program, facts.scopes, facts.shapes).total(tapes),
-    )
-    return derivation
-
-
 REVERSE_PASSES: tuple[Pass[Derivation], ...] = (
     *PREPARATION,
     Pass("separate_viewed_merges", separate_viewed_merges, "views of a value that a loop replaces", False),
@@ -350,26 +151,13 @@ def derive_reverse(
         Called with the derivation after each pass.
     """
     derivation = Derivation(in_one_sweep(lowered), wrt, active_results, user_names, differentiated_again, cut)
-    return run_passes(REVERSE_PASSES, derivation, watch, record_everything=record_everything, parallel=parallel).stages
+    options = {"record_everything": record_everything, "parallel": parallel}
+    stages = run_passes(REVERSE_PASSES, derivation, watch, **options).stages
+    assert stages is not None
+    return stages
 
 
 # ---- forward mode ----------------------------------------------------------------------------------------------------
-
-
-def derive_tangents(derivation: Derivation) -> Derivation:
-    """Insert a tangent next to each value that varies."""
-    _refuse_conflicts(derivation.program, derivation.facts)
-    derivation.prepared = derivation.program
-    derivation.program, derivation.tangents = forward(
-        derivation.program, derivation.wrt, derivation.active_results, derivation.facts, derivation.names
-    )
-    return derivation
-
-
-def clean_up_tangents(derivation: Derivation) -> Derivation:
-    """Drop what nothing reads, and make the rest readable."""
-    derivation.program = _tidied(derivation.program, derivation.lowered, derivation.user_names)
-    return derivation
 
 
 TANGENT_PASSES: tuple[Pass[Derivation], ...] = (
@@ -423,7 +211,7 @@ def drop_primal_outputs(pushed: Function, lowered: Function, count: int, user_na
     tangents = last.values[len(last.values) - count :]
     head = f"Tangent of {lowered.name}."
     left = replace(pushed, body=(*body, replace(last, values=tangents)), doc=(head, *pushed.doc[1:]))
-    return _tidied(left, lowered, user_names)
+    return tidied(left, lowered, user_names)
 
 
 def derive_vector_forward(
@@ -436,68 +224,4 @@ def derive_vector_forward(
     found = several(derivation.program, tangents, dots, sum(active_results), derivation.names)
     if found is None:
         return None
-    return replace(found, function=_tidied(found.function, derivation.lowered, user_names))
-
-
-def _tidied(pushed: Function, lowered: Function, user_names: Set[str]) -> Function:
-    *body, last = pushed.body
-    assert isinstance(last, Return)
-    live = set().union(*(traversal.free_vars(value) for value in last.values))
-    live |= {param for param in pushed.params if isinstance(param.type, Array)}
-    body = list(clean_up(resolve_primal_as(tuple(body)), live, user_names, traversal.assigned_in(*lowered.body)))
-    return replace(pushed, body=(*body, last))
-
-
-# ---- queries of passes -----------------------------------------------------------------------------------------------
-
-
-def _refuse_conflicts(function: Function, facts: Facts) -> None:
-    """Refuse stores whose aliases are unclear: where an array is a view, its tangent may be a copy."""
-    group_of = components(function)
-    unsure = {
-        group_of[target]
-        for stmt in traversal.statements(function.body)
-        if isinstance(stmt, Assign)
-        for target, move in moves(stmt)
-        if move.fresh and move.sources
-    }
-    for conflict in facts.effects.conflicts:
-        if group_of[conflict.stored] in unsure:
-            raise refusal_of(conflict)
-
-
-def _refuse_written_parts(function: Function, facts: Facts) -> None:
-    """A view of a part of a complex array has no view of the cotangent as its cotangent, so stores would be lost."""
-    effects = facts.effects
-    allocated = {root: stmt.targets for root, stmt in effects.allocations.items()}
-    for stmt, roots in effects.writes.items():
-        if isinstance(stmt, Store) and stmt.array in facts.activity.active and not is_complex(stmt.array.type):
-            places = {target for root in roots for target in allocated.get(root, ())}
-            places |= {param for param in function.params if param.name in roots}
-            if any(isinstance(place.type, Array) and is_complex(place.type) for place in places):
-                raise AliasError(
-                    "this writes into an array that may be a part of a complex one (z.real, z.imag).",
-                    "Write z.real[...] = x on each path.",
-                    stmt.origin,
-                )
-
-
-def _uncounted(forward: Block, sweeps: Sweeps) -> set[Var]:
-    """Iteration counters that only the forward sweep increments."""
-    trips = set(sweeps.trips.values())
-    read: set[Var] = set()
-    for stmt in traversal.statements([stmt for stmt in forward if not trips.isdisjoint(traversal.reads(stmt))]):
-        read.update(*[traversal.free_vars(header).difference(stmt.targets) for header in stmt.headers])
-    return trips - read
-
-
-def _with_tapes(forward: Block, create: Block) -> Block:
-    """Create the tapes as late as their sizes allow: just before the first loop."""
-    if not create:
-        return forward
-    for k, stmt in enumerate(forward):
-        if any(isinstance(inner, (For, While)) for inner in traversal.statements((stmt,))) or any(
-            var in traversal.assigned_in(*create) for header in stmt.headers for var in traversal.free_vars(header)
-        ):
-            return (*forward[:k], *create, *forward[k:])
-    return (*forward, *create)
+    return replace(found, function=tidied(found.function, derivation.lowered, user_names))

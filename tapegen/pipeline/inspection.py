@@ -26,7 +26,7 @@ from tapegen.pipeline.stages import STAGES
 
 if TYPE_CHECKING:
     from tapegen.loops.parallel.outlining import Verdict
-    from tapegen.pipeline.derivation import Stages
+    from tapegen.pipeline.passes.derivation import Stages
     from tapegen.transform.recording.decisions import Decision, Schedule, Tape
 
 _WAYS = {way: label for way, (label, *_) in LEGEND.items()} | {"live": "live"}

@@ -17,7 +17,7 @@ from tapegen.errors import Span, TapeMemoryError
 from tapegen.ir import traversal
 from tapegen.ir.nodes import Block, For, Slice, Stmt, While
 from tapegen.pipeline.artifacts.program import Form, Program
-from tapegen.pipeline.derivation import Stages
+from tapegen.pipeline.passes.derivation import Stages
 from tapegen.transform.recording import cost_model
 from tapegen.transform.recording.checkpoint_state import Refused
 from tapegen.transform.recording.decisions import Schedule

@@ -68,7 +68,7 @@ X = np.array([0.5, -1.0])
 STAGES = [
     ("tapegen.runtime.specialization.lower_function", "lowering"),
     ("tapegen.frontend.expressions.expressions.evaluate", "lowering"),
-    ("tapegen.pipeline.compile.clean_up", "deriving"),
+    ("tapegen.transform.simplify.cleanup.CopyPropagation", "deriving"),
     ("tapegen.transform.autodiff.adjoint_calls.rule_for", "deriving"),
     ("tapegen.pipeline.artifacts.generated_text.emit", "printing"),
     ("tapegen.pipeline.artifacts.executables.build_python", "compiling"),
@@ -115,7 +115,7 @@ def test_a_fault_names_the_stage_and_the_place(target: str, stage: str, monkeypa
 
 def test_a_reproducer_runs_without_the_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("tapegen.pipeline.compile.reverse", planted())
+        patch.setattr("tapegen.pipeline.passes.reverse_sweeps.reverse", planted())
         error = caught(lambda: tg.differentiable(energy, backend="python").grad(*ARGUMENTS))
     text = Path(error.reproducer).read_text(encoding="utf-8")
     assert "# comments and helpers travel with the function" in text
@@ -128,7 +128,7 @@ def test_a_reproducer_runs_without_the_fault(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_error_is_pickled_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tapegen.pipeline.compile.reverse", planted())
+    monkeypatch.setattr("tapegen.pipeline.passes.reverse_sweeps.reverse", planted())
     error = caught(lambda: tg.grad(simple, backend="python")(X))
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.stage, again.reproducer) == (str(error), error.stage, error.reproducer)
@@ -161,7 +161,7 @@ ENTRIES: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize(
-    "target", ["tapegen.runtime.specialization.lower_function", "tapegen.pipeline.compile.clean_up"]
+    "target", ["tapegen.runtime.specialization.lower_function", "tapegen.transform.simplify.cleanup.CopyPropagation"]
 )
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_every_entry_has_the_boundary(entry: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ def test_every_entry_has_the_boundary(entry: str, target: str, monkeypatch: pyte
 def test_the_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "model.py"
     file.write_text("def f(x):\n    return x * x\n")
-    monkeypatch.setattr("tapegen.pipeline.compile.clean_up", planted())
+    monkeypatch.setattr("tapegen.transform.simplify.cleanup.CopyPropagation", planted())
     assert main(["show", f"{file}::f", "--args", "f8"]) == 1
     assert f"InternalError: {file}:1:1: tapegen itself failed while deriving f" in capsys.readouterr().err
 
@@ -207,7 +207,7 @@ def test_text_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_file_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tapegen.pipeline.compile.clean_up", planted())
+    monkeypatch.setattr("tapegen.transform.simplify.cleanup.CopyPropagation", planted())
     monkeypatch.setattr("tempfile.mkdtemp", Mock(side_effect=OSError("the disk is full")))
     error = caught(lambda: tg.grad(simple, backend="python")(X))
     assert error.reproducer == ""
@@ -252,7 +252,7 @@ def test_errors_of_the_program_stay(form: str, func: Any, args: tuple[Any, ...],
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError("full"), UserWarning("as an error")])
 def test_what_is_no_fault_passes(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tapegen.pipeline.compile.clean_up", Mock(side_effect=error))
+    monkeypatch.setattr("tapegen.transform.simplify.cleanup.CopyPropagation", Mock(side_effect=error))
     with pytest.raises(type(error)) as found:
         tg.grad(simple, backend="python")(X)
     assert found.value is error

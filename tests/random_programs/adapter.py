@@ -16,7 +16,7 @@ from tapegen.ir import traversal
 from tapegen.ir.nodes import Call
 from tapegen.ir.printer import function_text
 from tapegen.pipeline import compile
-from tapegen.pipeline.derivation import Stages
+from tapegen.pipeline.passes.derivation import Stages
 from tests.random_programs.field import FieldMath, FieldNumpy
 from tests.random_programs.program import Program, run_text
 from tests.random_programs.residues import OutsideField, Residue, lift

@@ -32,7 +32,7 @@ class Derived:
     seeds, kept : tuple of Var
         Cotangents among its parameters; the values that a forward sweep saves for its pullback.
     recorded_bytes : str
-        The bytes that it records (`pipeline.derivation.Stages`).
+        The bytes that it records (`pipeline.passes.derivation.Stages`).
     """
 
     source: PythonSource

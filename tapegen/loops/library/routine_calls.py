@@ -1,6 +1,34 @@
 """Calls of the program's own recursive functions: recursion depth is counted, and arrays are passed in C order.
 
-Compiled code does not detect a stack overflow, and numba compiles a function again for each memory order.
+Compiled code does not detect a stack overflow, and numba compiles a function again for each memory order.  It is a
+calling convention, no optimization: callers and routines change together.
+
+The routine of the program::
+
+    def f(x: "f8", n: "i8"):
+        if n == 0:
+            return 1.0
+        return x * f(x, n - 1)
+
+Before::
+
+    def f(x, n):
+        if n == 0:
+            result = 1.0
+        else:
+            result = x * ops.f(x, n - 1)
+        return result
+
+After::
+
+    def f(x, n, depth):
+        if depth == 0:
+            raise RecursionError('maximum recursion depth exceeded')
+        if n == 0:
+            result = 1.0
+        else:
+            result = x * ops.f(x, n - 1, depth - 1)
+        return result
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ After::
 
     def f(x, v):
         for i in range(x.shape[0]):
-            v_i = np.tanh(x[i])
-            v[i] = v_i
-            x[i] = np.sin(v_i)
+            v_here = np.tanh(x[i])
+            v[i] = v_here
+            x[i] = np.sin(v_here)
         return x
 """
 

@@ -19,7 +19,7 @@ from tapegen.transform.simplify.real_domain import with_real_values
 
 if TYPE_CHECKING:
     from tapegen.loops.parallel.outlining import Verdict
-    from tapegen.pipeline.derivation import Derivation, Stages
+    from tapegen.pipeline.passes.derivation import Derivation, Stages
 
 
 def compiled_source(program: Program, form: Form, *, general: bool) -> PythonSource:

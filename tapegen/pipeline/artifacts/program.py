@@ -27,12 +27,12 @@ from tapegen.transform.messages import called_functions, has_messages
 from tapegen.transform.simplify.real_domain import involves_complex_numbers
 
 if TYPE_CHECKING:
-    from tapegen.pipeline.derivation import Stages
+    from tapegen.pipeline.passes.derivation import Stages
 
 # Passes are imported where they run: a program whose derivatives are on disk needs none of them.
 
 Form = Literal["primal", "joint", "record", "pullback", "jvp", "tangent"]
-"""The programs of one specialization: see `Stages` of `pipeline.derivation`; "jvp" computes values and tangents,
+"""The programs of one specialization: see `Stages` of `pipeline.passes.derivation`; "jvp" computes values and tangents,
 "tangent" returns tangents without the value."""
 
 CALLS: dict[Form, str] = {

@@ -3,18 +3,6 @@
 The number of iterations is then known before the loop: tapes have their final size, and loops take vector instructions.
 Legal where the last statement of the body alone changes the counter, by a constant, no iteration changes the bound or
 leaves the loop, and nothing else reads the counter.
-
-Before::
-
-    i = 0
-    while i < n:
-        s = s + x[i]
-        i = i + 1
-
-After::
-
-    for i in range(0, n, 1):
-        s = s + x[i]
 """
 
 from __future__ import annotations

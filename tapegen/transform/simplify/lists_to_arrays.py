@@ -4,23 +4,6 @@ The recording analysis sees which elements live, indices are analyzed as those o
 Legal where the program only appends to the list, reads and assigns items, and asks for its length, and where it appends
 outside of branches in loops with a known number of iterations, or never (a ring buffer).  The array has the size of
 the finished list; while it is filled, an index is compared with the length so far, unless that is proved.
-
-Before::
-
-    x = ops.new_list(x0)
-    for t in range(0, n, 1):
-        x_t = ops.item(x, t)
-        ops.append(x, r * x_t)
-    last = ops.item(x, -1)
-
-After::
-
-    x = np.empty(max(n, 0) + 1)
-    x[0] = x0
-    for t in range(0, n, 1):
-        x_t = x[t]
-        x[t + 1] = r * x_t
-    last = x[-1]
 """
 
 from __future__ import annotations

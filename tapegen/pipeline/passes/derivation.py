@@ -142,7 +142,7 @@ class Derivation:
     forward: Block | None = field(init=False, default=None)
     backward: Block = field(init=False)
     tangents: Mapping[Var, Var] = field(init=False)
-    stages: Stages = field(init=False)
+    stages: Stages | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         refuse_hidden_sharing(self.lowered)
@@ -160,7 +160,9 @@ class Derivation:
         return set().union(*(traversal.free_vars(expr) for expr in self.sweeps.gradients))
 
     def text(self) -> str:
-        """The present program as readable source."""
+        """The present program as readable source; once assembled, the joint function."""
+        if self.stages is not None:
+            return function_text(self.stages.joint)
         if self.forward is None:
             return function_text(self.program, types=True)
         return block_text((*self.forward, Comment(BACKWARD), *self.backward))
