@@ -6,6 +6,7 @@
 * `library` - library calls in compiled code
 * `scalarize` - array statements as loop nests
 * `locality` - fusion, interchange, packing, scalar replacement
+* `stencils` - adjoints of stencils: gathers instead of scattered additions
 * `parallel` - loops that several threads run
 * `vectorize` - inner loops as vector instructions need them
 

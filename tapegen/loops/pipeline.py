@@ -9,6 +9,7 @@ those of NumPy and Python.  All later passes are optimizations of loops.
 * `library` - functions that compiled code cannot call, as templates and as calls that numba supports
 * `scalarize` - array statements as loop nests
 * `locality` - fewer loops and arrays, and memory that is in cache when a loop accesses it again
+* `stencils` - adjoints of stencils: gathers instead of scattered additions
 * `parallel` - loops that several threads run
 * `vectorize` - innermost loops that become vector instructions; less for numba to compile
 """
@@ -38,12 +39,13 @@ from tapegen.loops.locality.invariant_loads import hoist_invariant_loads
 from tapegen.loops.locality.live_range_splitting import split_live_ranges
 from tapegen.loops.locality.outer_fusion import fuse_outer_loops
 from tapegen.loops.locality.scalar_replacement import replace_scalars
-from tapegen.loops.locality.scatter_to_gather import convert_scatter_to_gather
 from tapegen.loops.locality.store_forwarding import forward_stores
 from tapegen.loops.locality.zero_init_sinking import sink_zero_init
 from tapegen.loops.parallel.outlining import Verdict, chunks_of, outline_loops
 from tapegen.loops.scalarize import concatenation, contractions, index_functions, permutations, reductions  # noqa: F401  (they fill the tables)
 from tapegen.loops.scalarize.driver import scalarize
+from tapegen.loops.stencils.scatter_separation import separate_scatters
+from tapegen.loops.stencils.scatter_to_gather import convert_scatter_to_gather
 from tapegen.loops.vectorize.check_coalescing import coalesce_checks
 from tapegen.loops.vectorize.dot_fusion import fuse_dot_products
 from tapegen.loops.vectorize.excluded_iterations import split_excluded_iterations
@@ -90,6 +92,7 @@ PASSES: tuple[Pass[Function], ...] = (
     Pass("interchange_loops", interchange_loops, "inner loops along adjacent elements"),
     Pass("hoist_invariant_loads", hoist_invariant_loads, "elements that do not change are read once, before the loop"),
     Pass("reduce_recurrence_height", reduce_recurrence_height, "shorter chains of operations between iterations"),
+    Pass("separate_scatters", separate_scatters, "additions to neighbours in nests of their own, to be gathered"),
     Pass("reverse_loops", reverse_loops, "loops that count up take vector instructions and fuse"),
     Pass("distribute_loops", distribute_loops, "additions that no iteration waits for, in loops of their own"),
     Pass("hoist_checks", hoist_checks, "loop nests next to each other, so that they can be fused"),

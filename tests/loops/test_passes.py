@@ -105,6 +105,15 @@ def stored_squares(x: Any) -> Any:
     return np.dot(x, y)
 
 
+def residuals(x: Any) -> Any:
+    y = x[:, None] * x
+    total = 0.0
+    for i in range(1, x.shape[0] - 1):
+        for j in range(1, x.shape[0] - 1):
+            total += (y[i + 1, j] + y[i, j + 1] + y[i, j - 1] - 3.0 * y[i, j]) ** 2
+    return total
+
+
 FIRES: dict[str, Any] = {
     "count_loops": counting,
     "convert_lists": filling,
@@ -118,6 +127,7 @@ FIRES: dict[str, Any] = {
     "split_live_ranges": reassigned,
     "hoist_invariant_loads": "cholesky",
     "reduce_recurrence_height": "newton",
+    "separate_scatters": residuals,
     "reverse_loops": "lu",
     "distribute_loops": "seidel_2d",
     "hoist_checks": "jacobi_2d",

@@ -100,7 +100,7 @@ class IterationOrderPass(InnermostLoopPass):
         if not self.backward or loop.step != Const(-1) or loop.target in self.memory.lasting:
             return False
         left = nest.assigned & (nest.first_read | self.leaving)
-        return not left or not (left - _sums(nest) or left & self.deciding)
+        return not left or not (left - sums_of(nest) or left & self.deciding)
 
     def _sums_in_place(self, nest: LoopNest) -> set[Access]:
         """Elements to which each iteration adds, in arrays that the loop accesses in no other way."""
@@ -168,7 +168,7 @@ def integers_of(nest: LoopNest) -> dict[Var, Expr]:
     return found
 
 
-def _sums(nest: LoopNest) -> set[Var]:
+def sums_of(nest: LoopNest) -> set[Var]:
     """Scalars that a loop only adds to."""
     found: set[Var] = set()
     for stmt in nest.body:

@@ -9,7 +9,6 @@
 * `outer_fusion` - fusion of outer loops that pass through the same rows
 * `array_contraction` - arrays of which each iteration needs a slice alone
 * `fusion` - loop fusion and array contraction
-* `scatter_to_gather` - scattered additions (stencil adjoints) as gathers
 * `zero_init_sinking` - zero initialization sunk to the first use
 * `imperfect_interchange` - loop distribution and interchange
 * `packing_buffers` - the visitor of packing passes

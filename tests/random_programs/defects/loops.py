@@ -9,13 +9,13 @@ from tapegen.loops.locality import (
     array_contraction,
     check_hoisting,
     scalar_replacement,
-    scatter_to_gather,
     zero_init_sinking,
 )
 from tapegen.loops.locality.block_items import BlockPass
 from tapegen.loops.locality.fusion import _Fusion as Fusion
 from tapegen.loops.locality.scalar_replacement import _Holding as Holding
 from tapegen.loops.locality.zero_init_sinking import _Filling as Filling
+from tapegen.loops.stencils import scatter_to_gather
 from tapegen.loops.vectorize import (
     height_reduction,
     loop_distribution,
