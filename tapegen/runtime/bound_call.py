@@ -284,7 +284,7 @@ class BoundCall:
     def _within_budget(self, form: Form, leaves: list[Any]) -> tuple[Program, tuple[Any, ...]]:
         """The results of the recording program; where its tapes exceed the budget, of one that checkpoints loops."""
         program = self.program
-        budget = memory_limit.limit_of(program.options.budget)
+        budget = memory_limit.measured_limit(program.options.budget)
         predicted = program.recorded_bytes(form)(*leaves)
         too_much: TapeMemoryError | None = None
         told: float = messages.count()

@@ -217,7 +217,7 @@ def scheduled(count: int, state: int, each: int, share: int) -> Schedule | None:
 
 def planned(program: Program, form: Form, leaves: Sequence[Any]) -> tuple[Attempt | None, list[str]] | None:
     """What runs for these arguments, in words, and with which checkpoints; None where memory is of no concern."""
-    budget = memory_limit.limit_of(program.options.budget)
+    budget = memory_limit.measured_limit(program.options.budget)
     predicted = program.recorded_bytes(form)(*leaves)
     is_given = program.options.memory is not None
     if predicted <= budget and form not in program.outgrown:

@@ -140,11 +140,14 @@ class FastCall:
                 return None
         if watching():
             return None
-        memory_limit.limit_tapes(self._budget)
-        if self._outgrown or (self._bytes is not None and self._bytes(*leaves) > memory_limit.tape_limit()):
+        if self._outgrown or (self._bytes is not None and self._bytes(*leaves) > memory_limit.limit_of(self._budget)):
             return None
         try:
-            found = self._built(*leaves, *self._seeds, *tangents)
+            if self._budget is None:
+                found = self._built(*leaves, *self._seeds, *tangents)
+            else:
+                with memory_limit.Within(self._budget):
+                    found = self._built(*leaves, *self._seeds, *tangents)
         except Exception as error:  # it had no side effects, so the whole call may be repeated, and report the error
             if is_of_signal_handler(error):
                 raise

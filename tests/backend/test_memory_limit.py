@@ -14,6 +14,7 @@ import pytest
 
 import tapegen as tg
 from tapegen.backend.numba import memory_limit
+from tapegen.backend.numba.patches import is_enabled
 from tapegen.export.native import entry_points
 from tests.judged import both
 
@@ -187,3 +188,85 @@ def test_room_in_libraries(tmp_path: Path) -> None:
         while fits(size, is_tape=True):
             held, size = size, 2 * size
         assert available // 16 < held < available
+
+
+RETAINED = """
+import gc
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import tapegen as tg
+from tapegen.backend.numba import workspaces
+
+
+def decays(u, n):
+    s = u * 1.0
+    for _ in range(n):
+        s = s * np.sin(s)
+    return np.sum(s)
+
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+
+u = np.linspace(0.1, 0.2, 1000)
+derived = tg.differentiable(decays, backend="numba", memory="64MB")
+derived.grad(u, 100)
+Path("/proc/self/clear_refs").write_text("5")
+before = peak()
+for n in (2500, 1850, 1250, 3500, 1850):  # records of so many times 16 kB, which fit one at a time
+    derived.grad(u, n)
+    assert 16000 * n <= workspaces.idle() <= 64e6, (n, workspaces.idle())
+assert peak() - before < 66e6, peak() - before
+again = workspaces.idle()
+derived.grad(u, 1850)
+assert workspaces.idle() == again
+free = derived.with_options(memory=None)
+for n in (2500, 1250, 3500):
+    free.grad(u, n)
+assert workspaces.idle() > 100e6
+derived.with_options(memory="1MB").grad(u, 10)
+assert workspaces.idle() <= 1e6
+print("done")
+"""
+
+
+@linux
+@pytest.mark.compiled
+@pytest.mark.skipif(not is_enabled("workspaces"), reason="the patch is off")
+def test_memory_that_is_kept_counts(tmp_path: Path) -> None:
+    program = tmp_path / "retained.py"
+    program.write_text(RETAINED)
+    ran = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=240, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr[-2000:]) == (0, "done\n", "")
+
+
+@pytest.mark.compiled
+def test_a_budget_ends_with_its_call() -> None:
+    """Tapes of `f.njit` may take half of the free memory, whatever a call before was given."""
+    derived = tg.differentiable(grows, backend="numba", memory="20kB")
+    expected = derived.grad(0.9, 0.005)
+    compiled = derived.njit.grad
+    assert compiled(0.9, 0.005) == expected
+    before = list(memory_limit._call.account)
+    derived.grad(0.9, 1e-3)  # through both ways of a call
+    derived.grad(0.9, 1e-3)
+    with pytest.raises(tg.TapeMemoryError):
+        derived.with_options(memory=8).grad(0.9, 1e-3)
+    assert list(memory_limit._call.account)[1] == before[1]
+    assert compiled(0.9, 0.002) == derived.with_options(memory=None).grad(0.9, 0.002)
+
+
+@pytest.mark.compiled
+def test_tapes_of_njit_are_limited(free: Callable[[int], None]) -> None:
+    """To half of the memory that was free when it was measured last."""
+    compiled = tg.differentiable(grows, backend="numba").njit.grad
+    compiled(0.9, 0.1)
+    free(2**14)
+    memory_limit.measure(0.0)
+    with pytest.raises(MemoryError, match="half of the free memory"):
+        compiled(0.9, 1e-3)

@@ -198,6 +198,13 @@ def inner_with_values_of_outer(x: float, n: int, m: int) -> Any:
     return s + u[0]
 
 
+def array_of_changing_length(x: float, n: int) -> Any:
+    y = np.full(5, x)
+    for k in range(n):
+        y = np.sin(np.concatenate((y[:4], y[: k % 3])))
+    return np.sum(y)
+
+
 CASES: list[tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]] = [
     (burgers, (np.linspace(0, 1, 6) ** 2, 0.1, 8), (0,)),
     (unknown_length, (1.0,), (0,)),
@@ -224,6 +231,7 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]] = [
     (array_changes_later, (np.array([0.1, 0.2, 0.3]), 5), (0,)),
     (inner_with_values_of_outer, (0.3, 4, 3), (0,)),
     (inner_with_values_of_outer, (0.3, 4, 3), (1,)),
+    (array_of_changing_length, (0.3, 7), (0,)),
 ]
 NAMES = [f"{func.__name__}-{cut}-{k}" for k, (func, _, cut) in enumerate(CASES)]
 

@@ -1,7 +1,9 @@
 """Memory limit of a call: half of what is free when it begins.
 
 A loop that never ends records until memory is exhausted, and the machine stops responding long before Python raises an
-error.  So tapes are checked when they grow, and so are large arrays of compiled code.
+error.  So tapes are checked when they grow, and so are large arrays of compiled code.  A call with a budget of its own
+(`memory=`) has that as the limit of its tapes, and memory that is kept for later arrays counts: where a new array would
+exceed the budget, as much of that is given back.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -12,7 +14,6 @@ import ast
 import ctypes
 import functools
 import re
-import sys
 import threading
 from collections.abc import Collection
 from time import monotonic
@@ -55,11 +56,12 @@ _largest_array = ctypes.c_int64(_UNKNOWN)
 """The number of bytes that an array may take."""
 
 _HELD, _LIMIT, _DIVIDED, _REFUSED, _ITEMS = range(5)
-"""The fields of the account of a call: the bytes of its tapes so far, and their limit; how many loops run chunks with
-tapes of their own; the bytes for which there was no room, and the items of the tape that was to have them."""
+"""The fields of the account of a call: the bytes of its tapes so far, and their limit, unknown where it is that of
+arrays; how many loops run chunks with tapes of their own; the bytes for which there was no room, and the items of the
+tape that was to have them.  Two more are those of `workspaces`."""
 
-_Account = ctypes.c_int64 * 5
-_OPEN = (0, _UNKNOWN, 0, 0, 0)
+_Account = ctypes.c_int64 * 7
+_OPEN = (0, _UNKNOWN, 0, 0, 0, _UNKNOWN, 0)
 
 _unknown_call = _Account(*_OPEN)
 """The account of threads that tapegen has not seen."""
@@ -73,12 +75,10 @@ _python.PyThread_tss_create(_key)
 
 
 class _Call(threading.local):
-    """The account of the call that a thread runs, its budget, and when its limit was set."""
+    """The account of the call that a thread runs."""
 
     def __init__(self) -> None:
         self.account = _Account(*_OPEN)
-        self.budget: int | float | None = None
-        self.set_at = -1.0
         _python.PyThread_tss_set(_key, ctypes.addressof(self.account))
 
 
@@ -157,40 +157,55 @@ def measure(now: float) -> None:
     _largest_array.value = (available() + workspaces.idle()) // 2
 
 
-def begin(budget: int | float | None = None) -> None:
-    """A call begins that is not one of many similar calls; see `limit_tapes`."""
+def begin() -> None:
+    """A call begins that is not one of many similar calls."""
     _call.account[_HELD] = _call.account[_ITEMS] = 0
     now = monotonic()
     if now >= stale:
         measure(now)
-    limit_tapes(budget)
-
-
-def limit_tapes(budget: int | float | None) -> None:
-    """Set how much the tapes of this thread's call may take: bytes, a fraction of the free memory, or half of it."""
-    call = _call
-    if call.budget is budget and call.set_at == stale:
-        return
-    call.budget, call.set_at = budget, stale
-    half = _largest_array.value
-    if budget is None:
-        call.account[_LIMIT] = half
-    else:
-        call.account[_LIMIT] = min(budget if isinstance(budget, int) else int(2 * half * budget), sys.maxsize)
-
-
-def tape_limit() -> int:
-    """The bytes that the tapes of this thread's call may take."""
-    return _call.account[_LIMIT]
 
 
 def limit_of(budget: int | float | None) -> int:
-    """The bytes that the tapes of a call may take that begins now."""
+    """The bytes that tapes may take within a budget: bytes, a fraction of the free memory, or half of it."""
+    half = _largest_array.value
+    if budget is None:
+        return half
+    return min(budget if isinstance(budget, int) else int(2 * half * budget), _UNKNOWN - 1)
+
+
+def measured_limit(budget: int | float | None) -> int:
+    """The same, for a call that is not one of many similar calls."""
     now = monotonic()
     if now >= stale:
         measure(now)
-    limit_tapes(budget)
-    return tape_limit()
+    return limit_of(budget)
+
+
+class Within:
+    """The budget of the calls of this thread within a `with` statement.
+
+    Calls of the user's own compiled code have none: what a call sets ends with it.
+    """
+
+    __slots__ = ("_before", "_budget")
+
+    def __init__(self, budget: int | float | None) -> None:
+        self._budget = budget
+        self._before: tuple[int, int, int] = (0, 0, 0)
+
+    def __enter__(self) -> None:
+        account = _call.account
+        self._before = account[_LIMIT], account[workspaces.ROOM], account[workspaces.RETAINED]
+        if self._budget is None:
+            account[_LIMIT], account[workspaces.ROOM], account[workspaces.RETAINED] = _UNKNOWN, _UNKNOWN, 0
+            return
+        limit = limit_of(self._budget)
+        retained = workspaces.keep(limit)
+        account[_LIMIT], account[workspaces.ROOM], account[workspaces.RETAINED] = limit, limit - retained, retained
+
+    def __exit__(self, *_: object) -> None:
+        account = _call.account
+        account[_LIMIT], account[workspaces.ROOM], account[workspaces.RETAINED] = self._before
 
 
 def how_far() -> str:
@@ -246,6 +261,7 @@ def provide() -> None:
     engine.finalize_object()
     for name in (CALL, JOIN, BEGIN, ROOM, DIVIDE):
         llvm.add_symbol(name, engine.get_function_address(f"{name}_here"))
+    workspaces.count_for(engine.get_function_address(f"{CALL}_here"))
     _engines.append(engine)
 
 
@@ -258,7 +274,9 @@ def _define_room(module: ir.Module, finds: ir.Function) -> None:
     factor = builder.zext(is_tape, _NUMBER)
     largest = _NUMBER(ctypes.addressof(_largest_array)).inttoptr(ir.PointerType(_NUMBER))
     of_tapes = builder.load(_field(builder, account, _LIMIT), typ=_NUMBER)
-    limit = builder.select(builder.trunc(is_tape, ir.IntType(1)), of_tapes, builder.load(largest, typ=_NUMBER))
+    is_given = builder.icmp_signed("!=", of_tapes, _NUMBER(_UNKNOWN))
+    is_limited = builder.and_(builder.trunc(is_tape, ir.IntType(1)), is_given)
+    limit = builder.select(is_limited, of_tapes, builder.load(largest, typ=_NUMBER))
     place = _field(builder, account, _HELD)
     held = builder.mul(builder.load(place, typ=_NUMBER), factor)  # tapes do not count for other arrays: they may die
     fits = builder.icmp_signed("<=", builder.add(held, size), limit)
@@ -324,9 +342,14 @@ _engines: list[Any] = []  # the address may be called as long as the process liv
 # ---- in source that CPython runs -------------------------------------------------------------------------------------
 
 
+def _tape_limit() -> int:
+    limit = _call.account[_LIMIT]
+    return limit if limit != _UNKNOWN else _largest_array.value
+
+
 def _take(size: int, kept: int, items: int) -> None:
     account = _call.account
-    if account[_HELD] + size > account[_LIMIT]:
+    if account[_HELD] + size > _tape_limit():
         account[_REFUSED], account[_ITEMS] = size, items
         raise MemoryError(TOO_MUCH)
     account[_HELD] += kept
@@ -357,7 +380,7 @@ class ListTape(list[Any]):
     def __init__(self) -> None:
         super().__init__()
         self.pending = 0
-        self.unit = min(LARGE, tape_limit() // 16)
+        self.unit = min(LARGE, _tape_limit() // 16)
 
     def append(self, item: Any) -> None:
         """Append one more array."""

@@ -6,6 +6,7 @@
 @blocks = global [$blocks x %block] zeroinitializer
 @lock = global i32 0
 @waiting = global i64 0  ; bytes of blocks without an owner
+@account = global ptr null  ; the function that finds the account of the call of this thread
 
 declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
@@ -42,6 +43,18 @@ yes:
   %after = sub i64 %before, %size
   store i64 %after, ptr @waiting
   store ptr null, ptr %block
+  br i1 $advises, label %pages, label %last
+pages:  ; the C library may keep what is freed: its pages go back to the system
+  %first = ptrtoint ptr %address to i64
+  %beyond = add i64 %first, %size
+  %next = add i64 %first, 65535
+  %start = and i64 %next, -65536
+  %end = and i64 %beyond, -65536
+  %whole = sub i64 %end, %start
+  %at = inttoptr i64 %start to ptr
+  call i32 @madvise(ptr %at, i64 %whole, i32 4)
+  br label %last
+last:
   call void @free(ptr %address)
   ret i1 true
 no:
@@ -67,12 +80,49 @@ done:
   ret void
 }
 
-define i64 @clear() {
+define i64 @keep(i64 %most) {
   call void @acquire()
+  call void @shrink(i64 %most)
   %sum = load i64, ptr @waiting
-  call void @shrink(i64 0)
   call void @release()
   ret i64 %sum
+}
+
+; count a new block for the call of this thread; beyond its budget, give back what waited when it began
+define internal void @count(i64 %size) {
+  %function = load ptr, ptr @account
+  %uncounted = icmp eq ptr %function, null
+  br i1 %uncounted, label %done, label %counted
+counted:
+  %call = call ptr %function()
+  %room_place = getelementptr i64, ptr %call, i64 $room
+  %had = load i64, ptr %room_place
+  %room = sub i64 %had, %size
+  store i64 %room, ptr %room_place
+  %retained_place = getelementptr i64, ptr %call, i64 $retained
+  %retained = load i64, ptr %retained_place
+  %exceeds = icmp slt i64 %room, 0
+  %any = icmp sgt i64 %retained, 0
+  %both = and i1 %exceeds, %any
+  br i1 %both, label %back, label %done
+back:
+  %excess = sub i64 0, %room
+  %less = icmp slt i64 %excess, %retained
+  %wanted = select i1 %less, i64 %excess, i64 %retained
+  %before = load i64, ptr @waiting
+  %rest = sub i64 %before, %wanted
+  %is_rest = icmp sgt i64 %rest, 0
+  %most = select i1 %is_rest, i64 %rest, i64 0
+  call void @shrink(i64 %most)
+  %after = load i64, ptr @waiting
+  %freed = sub i64 %before, %after
+  %new_room = add i64 %room, %freed
+  store i64 %new_room, ptr %room_place
+  %left = sub i64 %retained, %freed
+  store i64 %left, ptr %retained_place
+  br label %done
+done:
+  ret void
 }
 
 define i64 @idle() {
@@ -149,6 +199,7 @@ found:
   %kept = getelementptr i8, ptr %address, i64 16
   ret ptr %kept
 new:
+  call void @count(i64 %size)
   %full = icmp eq i64 %empty, -1
   br i1 %full, label %evict, label %allocate
 evict:  ; all entries are taken: those of blocks that wait become free, for later arrays

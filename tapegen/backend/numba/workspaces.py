@@ -34,6 +34,10 @@ LARGEST_SUM = 2**30
 BLOCKS = 128
 """Blocks that are known at a time."""
 
+ROOM, RETAINED = 5, 6
+"""Fields of the account of a call with a budget (`memory_limit`): the bytes that new blocks may take before others are
+given back, and how many bytes of those that waited when it began may be."""
+
 NEW = "tapegen_new_memory"
 """The function that compiled code calls for the memory of an array."""
 
@@ -63,6 +67,8 @@ class _Functions:
             blocks=BLOCKS,
             smallest=SMALLEST,
             most=LARGEST_SUM,
+            room=ROOM,
+            retained=RETAINED,
             page=2**21 if is_linux else 64,
             advises=str(is_linux).lower(),
             own=_nrt_python.c_helpers["MemInfo_alloc_aligned"],
@@ -75,7 +81,8 @@ class _Functions:
         self._engine = llvm.create_mcjit_compiler(module, machine)
         self._engine.finalize_object()
         self._table.malloc, self._table.realloc, self._table.free = map(self.address, ("take", "resize", "give"))
-        self.clear = ctypes.CFUNCTYPE(ctypes.c_int64)(self.address("clear"))
+        self.keep = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self.address("keep"))
+        self.account = ctypes.c_void_p.from_address(self._engine.get_global_value_address("account"))
         self.idle = ctypes.CFUNCTYPE(ctypes.c_int64)(self.address("idle"))
         self.forked = ctypes.CFUNCTYPE(None)(self.address("forked"))
 
@@ -112,6 +119,16 @@ def idle() -> int:
     return _functions().idle() if _functions.cache_info().currsize else 0
 
 
+def keep(most: int) -> int:
+    """Give back memory until at most so many bytes wait for the next array; how many do then."""
+    return _functions().keep(most) if _functions.cache_info().currsize else 0
+
+
+def count_for(account: int) -> None:
+    """Count new blocks in the account of a call, which the function at an address finds."""
+    _functions().account.value = account
+
+
 def clear_workspaces() -> int:
     """Return the memory to the system that compiled code keeps for its next arrays.
 
@@ -123,7 +140,8 @@ def clear_workspaces() -> int:
     int
         How many bytes these were.
     """
-    return _functions().clear() if _functions.cache_info().currsize else 0
+    before = idle()
+    return before - keep(0)
 
 
 def is_as_expected() -> bool:

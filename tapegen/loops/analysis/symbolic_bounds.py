@@ -210,7 +210,7 @@ class SymbolicBounds:
         """Record the extents of an array that has just been allocated."""
         self.shapes[var] = tuple(
             [
-                extent if stable(extent.form) and var not in free_vars(extent.size) else own_extent(var, k)
+                extent if stable(extent.form) and var not in extent.names else own_extent(var, k)
                 for k, extent in enumerate(extents)
             ]
         )

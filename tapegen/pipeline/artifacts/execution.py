@@ -63,7 +63,12 @@ def run(
     """
     if watching():
         return _watch(program, program.function(form), arguments)
-    memory_limit.begin(program.options.budget)
+    memory_limit.begin()
+    with memory_limit.Within(program.options.budget):
+        return _run(program, form, arguments, restore)
+
+
+def _run(program: Program, form: Form, arguments: list[Any], restore: Callable[[], None]) -> tuple[Any, ...]:
     key, built = executable(program, form, arguments)
     given = arguments
     if form == "pullback" and not isinstance(built, FunctionType):
