@@ -242,6 +242,33 @@ FOUND = {
         "return np.histogram(np.array([0.5, 1.0], dtype=np.float32), 3, (v, 2.5))[1]",
         "-2.5",
     ),
+    "the type of a ufunc's result is not that of its operands": (
+        "return np.absolute(v * (1.0 + 2.0j), dtype=float) + np.isnan(v, dtype=bool) + np.greater(v, 0.5, dtype=bool)",
+        "np.array([1.0, -0.4, 1.6])",
+    ),
+    "rows of one element that a loop joins": (
+        """w = v.astype(np.float32)
+    t = np.copy(w[0])
+    for k in range(1, len(w)):
+        t = np.fmax(t, w[k])
+    return np.sum(t * t)""",
+        "np.array([[[0.5, -1.6]], [[-1.3, 0.6]]])",
+    ),
+    "polynomials of another precision": (
+        "return np.polyval(v, np.array([0.5, 1.5], dtype=np.float32)), np.polyval(v, 1j * v).imag",
+        "np.array([1.0, -0.4, 1.6])",
+    ),
+    "sections of a filter in another precision": (
+        """s = np.array([[0.5, 0.2, 0.1, 1.0, -0.4, 0.3], [1.0, 0.3, 0.2, 1.0, 0.1, 0.2]])
+    return scipy.signal.sosfilt(s, v.astype(np.float32))""",
+        "np.array([1.0, -0.4, 1.6])",
+    ),
+    "an array for a matrix of quantiles": (
+        """o = np.zeros((2, 1))
+    np.percentile(v, np.array([[31.0], [62.0]]), out=o)
+    return np.sum(o * o)""",
+        "np.array([1.0, -0.4, 1.6])",
+    ),
     "elements deleted and inserted at a slice": (
         """a, b = np.delete(v, slice(0, 2)), np.delete(v.reshape(2, 2), slice(None, 1), axis=1)
     c, d = np.insert(v, slice(1, 3), v[:2]), np.insert(v.reshape(2, 2), np.s_[::-2], v[0], 1)
@@ -259,6 +286,11 @@ FOUND = {
 }
 
 REFUSED_ONES = {
+    "a matrix of no numbers that is a vector": (
+        "return np.sum(scipy.linalg.fiedler(v[:0])) + np.sum(v * v)",
+        "np.array([1.0, 2.0])",
+        "is a vector, not a matrix",
+    ),
     "attributes that a number has on some paths only": (
         """x = 2.0
     for t in v:
@@ -297,7 +329,8 @@ REFUSED_ONES = {
 
 
 def module(body: str, argument: str) -> str:
-    head = "import numpy as np\nimport scipy.special\nfrom scipy import ndimage\n\n\n"
+    head = "import numpy as np\nimport scipy.linalg\nimport scipy.signal\nimport scipy.special\n"
+    head += "from scipy import ndimage\n\n\n"
     return head + f"def f(v):\n    {body}\n\n\ndef arguments():\n    return ({argument},)\n"
 
 

@@ -22,7 +22,6 @@ from tests.grown.checks import FINE, INVALID, RIGHT, Verdict
 from tests.grown.program import SEPARATION
 
 STAGES = ("primal", "reverse", "forward", "jacobian", "second")
-COMPILED = ("reverse", "compiled")
 JOINED = 6
 
 
@@ -42,11 +41,15 @@ def joined(texts: Sequence[str]) -> str:
     return head + "\n".join(lines) + f"{SEPARATION}\n    return ({', '.join(given)},)\n"
 
 
-def compiled(right: Sequence[str]) -> Iterator[tuple[str, Verdict]]:
-    """Programs that are right as Python, as machine code: several in one, and each alone where these are not right."""
+def compiled(right: Sequence[str], stage: str) -> Iterator[tuple[str, Verdict]]:
+    """Programs that are right as Python, as machine code: several in one, and each alone where these are not right.
+
+    With the stage `loops`, CPython runs the text that is made for numba.
+    """
+    stages = ("reverse", stage)
     groups = {joined(part): part for k in range(0, len(right), JOINED) if (part := right[k : k + JOINED])}
-    for text, verdict in judged(Given([*groups]), COMPILED, len(groups)):
-        alone = [] if verdict.kind == RIGHT else list(judged(Given(groups[text]), COMPILED, len(groups[text])))
+    for text, verdict in judged(Given([*groups]), stages, len(groups)):
+        alone = [] if verdict.kind == RIGHT else list(judged(Given(groups[text]), stages, len(groups[text])))
         if all(each.kind == RIGHT for _, each in alone) and verdict.kind != RIGHT:
             alone = [(text, verdict)]
         yield from alone or [(each, verdict) for each in groups[text]]
@@ -92,6 +95,7 @@ def main(given: list[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="functions whose name holds this text")
     parser.add_argument("--part", default="0/1", help="K/N: every N-th function, from the K-th")
     parser.add_argument("--compiled", type=int, default=0, help="so many combinations for each function also compiled")
+    parser.add_argument("--loops", action="store_true", help="CPython runs these, a tenth of the time")
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--report", type=Path)
     wanted = parser.parse_args(given)
@@ -110,7 +114,7 @@ def main(given: list[str] | None = None) -> int:
             python.add(each.name, text, verdict, text if isinstance(each, InactivePlaces) else verdict.key())
             if verdict.kind == RIGHT:
                 right.append(text)
-        for text, verdict in compiled(right[: wanted.compiled]):
+        for text, verdict in compiled(right[: wanted.compiled], "loops" if wanted.loops else "compiled"):
             machine.add(each.name, text, verdict, verdict.key())
     seconds = time.monotonic() - began
     lines = [f"{findings.count.total()} programs: {dict(findings.count)}" for findings in (python, machine)]

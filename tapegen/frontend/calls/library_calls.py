@@ -555,7 +555,7 @@ def _convert_to_dtype(
 
 
 def _cast(cx: Context, func: np.ufunc, args: list[Any], dtype: Any, casting: Any) -> list[Any]:
-    """The operands of a ufunc, converted to the requested dtype where its casting rule allows that."""
+    """The operands of a ufunc, converted to those that give the requested dtype where its casting rule allows that."""
     args = [_as_array(cx, arg) for arg in args]
     known = static(cx, dtype, "the dtype")
     given: list[Any] = []
@@ -568,10 +568,12 @@ def _cast(cx: Context, func: np.ufunc, args: list[Any], dtype: Any, casting: Any
         told["signature"] = (None,) * func.nin + (np.dtype(known),) * func.nout
     how: Any = "same_kind" if casting is None else static(cx, casting, "'casting'")
     try:
-        func.resolve_dtypes((*given, *(None,) * func.nout), casting=how, **told)
+        resolved = func.resolve_dtypes((*given, *(None,) * func.nout), casting=how, **told)
     except (TypeError, ValueError) as error:
         cx.raise_(type(error) if type(error) is ValueError else TypeError, str(error))
-    return [_converted(cx, arg, dtype) for arg in args]
+    if known is None:
+        return args
+    return [_converted(cx, arg, StaticValue(kind)) for arg, kind in zip(args, resolved, strict=False)]
 
 
 def _converted(cx: Context, value: Any, dtype: Any) -> Any:

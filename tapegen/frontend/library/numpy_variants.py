@@ -14,6 +14,7 @@ from tapegen.frontend.calls.library_calls import call_library
 from tapegen.frontend.calls.resolve import call_value
 from tapegen.frontend.expressions.subscripts import Place, load_place
 from tapegen.frontend.library.builtins import Args, Hint, Kwargs
+from tapegen.frontend.library.output_arrays import write_result
 from tapegen.frontend.lowering.emit import emit_call
 from tapegen.frontend.values.context import Context
 from tapegen.frontend.values.materialize import operand, static, struct_of, type_of
@@ -104,9 +105,11 @@ def _at_many(func: Any) -> None:
     @handles(func, takes=PASSED_ON)
     def call(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
         type_ = type_of(args[1] if len(args) > 1 else kwargs.get("q"))
-        if isinstance(type_, Array) and type_.rank > 1:
-            return cx.call(cx, StaticValue(decompositions.at_many), (StaticValue(func), *args), kwargs)
-        return call_library(cx, func, args, kwargs, hint)
+        if not isinstance(type_, Array) or type_.rank < 2:
+            return call_library(cx, func, args, kwargs, hint)
+        out = kwargs.pop("out", None)
+        found = cx.call(cx, StaticValue(decompositions.at_many), (StaticValue(func), *args), kwargs)
+        return found if out is None or known_value(out) is None else write_result(cx, func, out, found, args)
 
 
 _at_many(np.quantile)

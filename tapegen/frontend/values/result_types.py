@@ -184,7 +184,7 @@ def _refine(func: Any, args: tuple, kwargs: dict[str, Any], trial: tuple, type_:
             assert isinstance(other, Array)
             unit = tuple(a and b for a, b in zip(type_.unit, other.unit)) if other.unit else ()
             type_ = replace(type_, unit=unit if any(unit) else (), layout=_same(type_.layout, other.layout))
-        if len({arg.layout for arg in arrays}) > 1 and type_.rank > 1 and func not in _ALWAYS_C:
+        if len({arg.layout for arg in arrays}) > 1 and type_.rank - sum(type_.unit) > 1 and func not in _ALWAYS_C:
             type_ = replace(type_, layout="A")  # it may depend on the strides
     elif isinstance(type_, TupleOf):
         items = tuple(

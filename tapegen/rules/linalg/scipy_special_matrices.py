@@ -76,6 +76,8 @@ def leslie(f, s):
 @expands(linalg.fiedler, shapes=[(4,)])
 def fiedler(a):
     one_matrix(1 + np.ndim(a))
+    if np.size(a) == 0:
+        raise ValueError("scipy.linalg.fiedler of no numbers is a vector, not a matrix")
     return np.abs(np.expand_dims(a, 1) - a)
 
 

@@ -15,6 +15,10 @@ def polyval(p, x):
     if np.ndim(p) == 0:
         p = flat(p)
     y = np.zeros_like(x)
+    if np.result_type(y, p) != y.dtype:
+        if np.shape(p)[0] == 0:
+            raise ValueError("the value of no coefficients has the type of x")
+        y = np.astype(y, np.result_type(y, p))
     if np.ndim(p) > 1:
         y = y + np.zeros(np.shape(p)[1:], dtype=p.dtype)
     for k in range(np.shape(p)[0]):

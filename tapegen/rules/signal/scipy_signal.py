@@ -106,7 +106,7 @@ SECTIONS = fixed(np.array([[0.5, 0.2, 0.1, 1.0, -0.4, 0.3], [1.0, 0.3, 0.2, 1.0,
 @expands(signal.sosfilt, shapes=[SECTIONS, (6,)], written=True)
 def sosfilt(sos, x, axis=-1, zi=None):
     require(zi is None, "sosfilt with zi= has no rule.", "Call lfilter for each section.")
-    y = np.moveaxis(x, axis, 0)
+    y = np.moveaxis(np.asarray(x, dtype=np.result_type(sos, x)), axis, 0)
     for k in range(np.shape(sos)[0]):
         y = filtered(sos[k, :3], sos[k, 3:], y, None)
     return np.moveaxis(y, 0, axis)
