@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any
 
@@ -19,8 +20,12 @@ from tapegen.loops.scalarize.expressions import elementwise, lazy
 from tapegen.loops.scalarize.loop_nests import allocate, counters_for, memory_order, nest
 from tapegen.loops.scalarize.permutations import permuted, static
 from tapegen.loops.scalarize.reductions import SUM, reduce_all
+from tapegen.loops.scalarize.views import is_place
 
 _BLAS = frozenset({"float64", "float32"})
+
+_SMALL = 4
+"""The longest axis of a small matrix."""
 
 
 def _operands(w: LoopBuilder, call: Call) -> tuple[Any, Any]:
@@ -107,6 +112,11 @@ def _product(w: LoopBuilder, call: Call, target: Var) -> None:
         x, y = lazy(w, a), lazy(w, b)
         y = permuted(y, (y.rank - 1, *range(y.rank - 1)))
     elif rank_a <= 2 and rank_b <= 2 and _same_floats(a, b, call.type):
+        if w.loops:
+            a, b = (each if is_place(each) else w.materialize(each) for each in (a, b))
+            if (small := _of_small(w, lazy(w, a), lazy(w, b))) is not None:
+                w.fill_new(target, small)
+                return
         left, right = _for_blas(w, a), _for_blas(w, b)
         w.call_new(target, Call(np.dot, (left, right), (), call.type))
         if rank_a == 2:  # a product among the operands is not computed again
@@ -123,6 +133,25 @@ def _product(w: LoopBuilder, call: Call, target: Var) -> None:
             y = permuted(y, (y.rank - 2, *range(y.rank - 2), y.rank - 1))
     letters = tuple(range(x.rank + y.rank - 1))
     contract(w, x, letters[: x.rank], y, letters[x.rank - 1 :], (*letters[: x.rank - 1], *letters[x.rank :]), target)
+
+
+def _of_small(w: LoopBuilder, x: ElementRule, y: ElementRule) -> ElementRule | None:
+    """A product of small matrices of known sizes as expressions: a call of BLAS takes longer than its arithmetic."""
+    sizes = [w.facts.constant(extent.form) for extent in (*x.extents, *y.extents)]
+    if not all(size is not None and 0 < size <= _SMALL for size in sizes) or sizes[x.rank - 1] != sizes[x.rank]:
+        return None
+    type_ = Scalar(x.dtype, False)
+    count = sizes[x.rank]
+    assert count is not None
+
+    def at(index: Indices) -> Expr:
+        row, column = index[: x.rank - 1], index[x.rank - 1 :]
+        terms = [
+            Call(operator.mul, (x.at((*row, Const(k))), y.at((Const(k), *column))), (), type_) for k in range(count)
+        ]
+        return functools.reduce(lambda total, term: Call(operator.add, (total, term), (), type_), terms)
+
+    return ElementRule((*x.extents[:-1], *y.extents[1:]), x.dtype, at)
 
 
 def _for_blas(w: LoopBuilder, expr: Expr) -> Expr:

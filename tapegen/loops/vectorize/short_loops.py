@@ -1,8 +1,9 @@
-"""Full unrolling of short loops over small vectors inside of loops, whose elements become scalars.
+"""Full unrolling of short loops over small arrays inside of loops, whose elements become scalars.
 
 `d = p[j] - p[i]` in a loop over pairs is a loop over three elements, and an array in memory.  Unrolled, the loop over
 pairs is the innermost one, and the elements of `d` are scalars: it takes vector instructions like a loop that is
-written with scalars.  A size is known to be small where a check compares it with a constant; the check moves before the
+written with scalars.  A small matrix, and a vector that is carried from iteration to iteration, become scalars as well,
+if they are only accessed by element: `b = a` copies the elements where nothing mentions `a` afterwards.  A size is known to be small where a check compares it with a constant; the check moves before the
 loops over the vector, but not before other checks or effects.
 
 Before::
@@ -28,10 +29,11 @@ After::
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import operator
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -65,6 +67,9 @@ from tapegen.loops.legalize.scalar_ops import dtype_of, stored
 _MOST = 4
 """Elements of a small vector."""
 
+_MOST_OF_NEST = 9
+"""Elements of a small matrix."""
+
 _LONGEST = 12
 """Statements of a loop that is unrolled."""
 
@@ -72,6 +77,7 @@ _ROOM = 2000
 """Statements that are copied in one function: they take time to compile."""
 
 Sizes = Mapping[Expr, int]
+Place = tuple[int, ...]
 
 
 def unroll_short_loops(function: Function) -> Function:
@@ -80,6 +86,7 @@ def unroll_short_loops(function: Function) -> Function:
     body = unrolled.block(function.body, {}, False)
     if not unrolled.loops:
         return function
+    body = unrolled.around_loops(body, function.params)
     return _scalars(traversal.with_body(function, body), unrolled.names)
 
 
@@ -107,7 +114,8 @@ class _Unrolling:
         for stmt in _with_early_checks(block, self._size) if in_loop else block:
             for array in traversal.assigns(stmt):
                 if isinstance(array.type, Array):
-                    known.pop(dim(array, 0), None)
+                    for axis in range(array.type.rank):
+                        known.pop(dim(array, axis), None)
             if known:
                 stmt = traversal.map_headers(stmt, lambda header: _resized(header, known))
             if (found := self._size(stmt)) is not None:
@@ -118,12 +126,22 @@ class _Unrolling:
             stmt = traversal.with_blocks(stmt, tuple([self.block(part, known, inside) for part in stmt.blocks]))
             match stmt:
                 case Assign((Var(type=Array()) as array,), Call(np.empty | np.zeros, (size, *_))):
-                    if (count := _count(size)) is not None:
-                        known[dim(array, 0)] = count
+                    for axis, count in enumerate(_shape(size) or ()):
+                        known[dim(array, axis)] = count
             if isinstance(stmt, For) and (check := self._hoisted(stmt)) is not None:
                 out.append(check)
                 stmt = traversal.with_blocks(stmt, (stmt.body[1:],))
             out += self._unrolled(stmt, in_loop and len(block) > 1)
+        return tuple(out)
+
+    def around_loops(self, block: Block, params: Iterable[Var]) -> Block:
+        """The block with short loops outside of loops unrolled where the arrays of loops become scalars by that."""
+        outside = [stmt for stmt in block if _is_short(stmt)]
+        arrays = _small_arrays([stmt for stmt in block if stmt not in outside], params)
+        out: list[Stmt] = []
+        for stmt in block:
+            relevant = stmt in outside and not arrays.keys().isdisjoint(traversal.occurring(stmt))
+            out += self._unrolled(stmt, relevant)
         return tuple(out)
 
     def _hoisted(self, loop: For) -> Stmt | None:
@@ -148,9 +166,12 @@ class _Unrolling:
         return None
 
     def _unrolled(self, stmt: Stmt, among_others: bool) -> tuple[Stmt, ...]:
-        """The iterations of a short loop among other statements."""
+        """The iterations of a short loop, or of a nest of them, among other statements."""
         match stmt:
             case For(target, Const(int() as start), Const(int() as stop), Const(1), body):
+                if among_others and _is_short(stmt) and len(body) == 1:
+                    body = self._unrolled(body[0], among_others)
+                    stmt = replace(stmt, body=body)
                 if not (among_others and 0 < stop - start <= _MOST and len(body) <= _LONGEST):
                     return (stmt,)
                 if not all(isinstance(each, (Assign, Store, Comment)) for each in body):
@@ -168,6 +189,7 @@ class _Unrolling:
                     renamed = {var: Var(self.names.fresh(var.name), var.type) for var in private if k > start}
                     iteration = traversal.rename_block(body, renamed)
                     iteration = traversal.substitute_block(iteration, {target: Const(k)})
+                    iteration = tuple([traversal.map_headers(each, _folded) for each in iteration])
                     out += iteration if k == start else [each for each in iteration if not isinstance(each, Comment)]
                 return tuple(out)
         return (stmt,)
@@ -181,6 +203,38 @@ class _Unrolling:
             inside = traversal.occurring(loop)
             found += [var for var in stmt.targets if var not in read and self.reads[var] == inside.count(var)]
         return list(dict.fromkeys(found))
+
+
+def _folded(header: Any) -> Any:
+    """An expression without the comparisons of numbers that unrolling has made constants."""
+    if intrinsics.ifelse not in traversal.callees(header):
+        return header
+    return traversal.map_expr(header, _decided)
+
+
+def _decided(part: Any) -> Any:
+    match part:
+        case Call(operator.eq, (Const(int() as a), Const(int() as b))):
+            return Const(a == b)
+        case Call(intrinsics.ifelse, (Const(bool() as test), first, second)):
+            return first if test else second
+    return part
+
+
+def _is_short(stmt: Stmt) -> bool:
+    """Whether a statement is a loop, or a nest of two, that may be unrolled."""
+    match stmt:
+        case For(body=(For() as inner,)):
+            return 0 < _iterations(replace(stmt, body=())) * _iterations(inner) <= _MOST_OF_NEST
+    return 0 < _iterations(stmt) <= _MOST
+
+
+def _iterations(stmt: Stmt) -> int:
+    """The iterations of a loop over statements that are no loops; 0 where they are not known."""
+    match stmt:
+        case For(_, Const(int() as start), Const(int() as stop), Const(1), body):
+            return stop - start if not any(isinstance(each, For) for each in body) else 0
+    return 0
 
 
 def _with_early_checks(block: Block, size: Any) -> list[Stmt]:
@@ -255,103 +309,120 @@ _NUMERIC: frozenset[Any] = frozenset(
 """What checks may move before: it neither raises, nor draws, nor prints."""
 
 
-def _count(size: Expr) -> int | None:
-    """The number of elements of a small vector that is made with this size."""
-    if isinstance(size, Tuple) and len(size.items) == 1:
-        size = size.items[0]
-    return size.value if isinstance(size, Const) and isinstance(size.value, int) and 0 < size.value <= _MOST else None
+def _shape(size: Expr) -> Place | None:
+    """The shape of a small vector or matrix that is made with this size."""
+    parts = size.items if isinstance(size, Tuple) else (size,)
+    sizes = tuple([part.value for part in parts if isinstance(part, Const) and isinstance(part.value, int)])
+    if len(sizes) < len(parts) or len(sizes) > 2:
+        return None
+    return sizes if 0 < math.prod(sizes) <= (_MOST if len(sizes) == 1 else _MOST_OF_NEST) else None
 
 
-# ---- small vectors as scalars ----------------------------------------------------------------------------------------
+# ---- small arrays as scalars -----------------------------------------------------------------------------------------
 
 
 def _scalars(function: Function, names: NameSupply) -> Function:
-    """The same program with scalars for small vectors of which every access has a constant index."""
-    found = _Found(Counter(var for stmt in function.body for var in traversal.occurring(stmt)))
-    found.visit(function.body, False)
-    small = {array: count for array, count in found.small.items() if found.uses[array] == found.total[array]}
+    """The same program with scalars for small arrays of which every access has a constant index."""
+    small = _small_arrays(function.body, function.params)
     if not small:
         return function
     elements = {
-        array: tuple([Var(names.fresh(f"{array.name}_at_{k}"), Scalar(array.type.dtype, False)) for k in range(count)])  # type: ignore[union-attr]
-        for array, count in small.items()
+        array: {
+            place: Var(names.fresh("_".join([array.name, "at", *map(str, place)])), Scalar(array.type.dtype, False))  # type: ignore[union-attr]
+            for place in itertools.product(*map(range, shape))
+        }
+        for array, shape in small.items()
     }
     return traversal.with_body(function, _replaced(function.body, elements))
 
 
-class _Found:
-    """Vectors that may become scalars.
-
-    Attributes
-    ----------
-    total : Counter
-        How often the program mentions each variable.
-    small : dict
-        The number of elements of each candidate.
-    uses : Counter
-        How often a candidate is mentioned behind a definition, in the same block.
-    """
-
-    def __init__(self, total: Counter[Var]) -> None:
-        self.total = total
-        self.small: dict[Var, int] = {}
-        self.uses: Counter[Var] = Counter()
-        self.refused: set[Var] = set()
-
-    def visit(self, block: Block, in_loop: bool) -> None:
-        for place, stmt in enumerate(block):
-            for part in stmt.blocks:
-                self.visit(part, in_loop or isinstance(stmt, (For, While)))
-            match stmt:
-                case Assign((Var(type=Array(rank=1)) as array,), Call(np.empty | np.zeros, (size, *_))):
-                    count = _count(size) if in_loop else None
-                    after = block[place + 1 :]
-                    if count is not None and self._fits(array, count, after):
-                        self.small[array] = count
-                        self.uses[array] += sum(traversal.occurring(each).count(array) for each in after)
-                    else:
-                        self._refuse(array)
-                case Assign():
-                    for target in stmt.targets:
-                        self._refuse(target)
-
-    def _fits(self, array: Var, count: int, after: Block) -> bool:
-        """Whether the statements behind a definition access single elements alone."""
-        if array in self.refused or self.small.get(array, count) != count or array in traversal.assigned_in(*after):
-            return False
-        return all(_by_constants(array, count, each) for each in traversal.statements(after))
-
-    def _refuse(self, array: Var) -> None:
-        self.refused.add(array)
-        self.small.pop(array, None)
+def _small_arrays(block: Iterable[Stmt], params: Iterable[Var]) -> dict[Var, Place]:
+    """The shapes of the arrays of local variables that loops access, at constant places alone."""
+    shapes: dict[Var, Place] = {}
+    refused: set[Var] = set(params)
+    whole = list(traversal.statements(tuple(block)))
+    moves = _moves(tuple(block), Counter(var for stmt in whole for var in (*_mentioned(stmt), *stmt.targets)))
+    for stmt in whole:
+        match stmt:
+            case Assign((Var(type=Array()) as array,), Call(np.empty | np.zeros, (size, *_))) if (
+                shape := _shape(size)
+            ) is not None and shapes.setdefault(array, shape) == shape:
+                continue
+            case Assign((array,), Var() as source) if stmt in moves and (
+                (shape := shapes.get(source)) is not None and shapes.setdefault(array, shape) == shape
+            ):
+                continue
+        refused.update(stmt.targets)
+    small = {array: shape for array, shape in shapes.items() if array not in refused}
+    for stmt in whole:
+        for array in small.keys() & set(_mentioned(stmt)):
+            if stmt not in moves and not _by_constants(array, small[array], stmt):
+                del small[array]
+    while unlike := [pair for pair in map(_arrays_of, moves) if len(small.keys() & pair) == 1]:
+        small = {array: shape for array, shape in small.items() if not any(array in pair for pair in unlike)}
+    in_loops = {array for stmt in whole if isinstance(stmt, (For, While)) for array in traversal.occurring(stmt)}
+    return {array: shape for array, shape in small.items() if array in in_loops}
 
 
-def _by_constants(array: Var, count: int, stmt: Stmt) -> bool:
-    """Whether a statement itself only accesses elements of a vector at constant places."""
-    mentioned = 0
+def _moves(block: Block, mentions: Counter[Var]) -> list[Assign]:
+    """Assignments of arrays to other variables after which nothing mentions the first ones: elements may be copied."""
+    found: list[Assign] = []
+    for place, stmt in enumerate(block):
+        for part in stmt.blocks:
+            found += _moves(part, mentions)
+        match stmt:
+            case Assign((Var(type=Array()),), Var() as source):
+                before = [k for k in range(place) if source in block[k].targets]
+                since = (
+                    [each for part in block[before[-1] : place + 1] for each in traversal.statements((part,))]
+                    if before
+                    else []
+                )
+                if mentions[source] == sum([*_mentioned(each), *each.targets].count(source) for each in since):
+                    found.append(stmt)
+    return found
+
+
+def _arrays_of(move: Assign) -> set[Var]:
+    return {*move.targets, *traversal.occurring(move)}
+
+
+def _mentioned(stmt: Stmt) -> list[Var]:
+    """The variables in a statement, without those in its blocks."""
+    return [var for header in stmt.headers for var in traversal.occurrences(header)]
+
+
+def _by_constants(array: Var, shape: Place, stmt: Stmt) -> bool:
+    """Whether a statement itself only accesses elements of an array at constant places."""
+    mentioned = _mentioned(stmt).count(array)
     for header in stmt.headers:
-        mentioned += traversal.occurrences(header).count(array)
-        mentioned -= sum(load.array is array and _is_place(load.index, count) for load in traversal.loads(header))
+        mentioned -= sum(load.array is array and _is_place(load.index, shape) for load in traversal.loads(header))
     if isinstance(stmt, Store) and stmt.array is array:
-        if not _is_place(stmt.index, count) or stmt.value.type.dtype != array.type.dtype:  # type: ignore[union-attr]
+        if not _is_place(stmt.index, shape) or stmt.value.type.dtype != array.type.dtype:  # type: ignore[union-attr]
             return False
         mentioned -= 1
     return mentioned == 0
 
 
-def _is_place(index: tuple[Any, ...], count: int) -> bool:
-    return len(index) == 1 and isinstance(index[0], Const) and index[0].value in range(count)
+def _is_place(index: tuple[Any, ...], shape: Place) -> bool:
+    return len(index) == len(shape) and all(
+        isinstance(part, Const) and part.value in range(count) for part, count in zip(index, shape, strict=True)
+    )
 
 
-def _replaced(block: Block, elements: Mapping[Var, tuple[Var, ...]]) -> Block:
+def _replaced(block: Block, elements: Mapping[Var, Mapping[Place, Var]]) -> Block:
     def element(part: Any) -> Any:
         return elements[part.array][_place(part.index)] if isinstance(part, Load) and part.array in elements else part
 
     out: list[Stmt] = []
     for place, stmt in enumerate(block):
+        if isinstance(stmt, Assign) and stmt.value in elements:
+            pairs = zip(elements[stmt.targets[0]].values(), elements[stmt.value].values(), strict=True)  # type: ignore[index]
+            out += [Assign((var,), source, stmt.origin) for var, source in pairs]
+            continue
         if isinstance(stmt, Assign) and (array := stmt.targets[0]) in elements:
             early = _stored_first(array, block[place + 1 :])
-            unset = [var for k, var in enumerate(elements[array]) if k not in early]
+            unset = [var for where, var in elements[array].items() if where not in early]
             out += [Assign((var,), stored(Const(0), dtype_of(var)), stmt.origin) for var in unset]
             continue
         if isinstance(stmt, Store) and stmt.array in elements:
@@ -366,10 +437,10 @@ def _replaced(block: Block, elements: Mapping[Var, tuple[Var, ...]]) -> Block:
     return tuple(out)
 
 
-def _stored_first(array: Var, after: Block) -> set[int]:
+def _stored_first(array: Var, after: Block) -> set[Place]:
     """The elements that a block stores before it may read them."""
-    found: set[int] = set()
-    others: set[int] = set()
+    found: set[Place] = set()
+    others: set[Place] = set()
     for stmt in after:
         for each in traversal.statements((stmt,)):
             loads = [load for header in each.headers for load in traversal.loads(header) if load.array is array]
@@ -380,6 +451,5 @@ def _stored_first(array: Var, after: Block) -> set[int]:
     return found
 
 
-def _place(index: tuple[Any, ...]) -> int:
-    place: int = index[0].value
-    return place
+def _place(index: tuple[Any, ...]) -> Place:
+    return tuple([part.value for part in index])
