@@ -26,12 +26,12 @@ After::
                 g = y_bar[i + 1, j + 1]
                 y_bar[i + 1, j + 1] = 0.0
                 g_all[i, j] = g
-        for i in range(n - 2):
-            for j in range(n - 2):
-                u_bar[i + 1, j + 2] += g_all[i, j]
-        for i in range(n - 2):
-            for j in range(n - 2):
-                u_bar[i + 1, j] += g_all[i, j]
+        for i_1 in range(n - 2):
+            for j_1 in range(n - 2):
+                u_bar[i_1 + 1, j_1 + 2] += g_all[i_1, j_1]
+        for i_2 in range(n - 2):
+            for j_2 in range(n - 2):
+                u_bar[i_2 + 1, j_2] += g_all[i_2, j_2]
         return u_bar
 """
 

@@ -2,9 +2,11 @@
 
 `d = p[j] - p[i]` in a loop over pairs is a loop over three elements, and an array in memory.  Unrolled, the loop over
 pairs is the innermost one, and the elements of `d` are scalars: it takes vector instructions like a loop that is
-written with scalars.  A small matrix, and a vector that is carried from iteration to iteration, become scalars as well,
-if they are only accessed by element: `b = a` copies the elements where nothing mentions `a` afterwards.  A size is known to be small where a check compares it with a constant; the check moves before the
-loops over the vector, but not before other checks or effects.
+written with scalars.  A small matrix, and a vector that is carried from iteration to iteration, become scalars as
+well, if they are only accessed by element: `b = a` copies the elements where nothing mentions `a` afterwards.
+
+A size is known to be small where a check compares it with a constant; the check moves before the loops over the
+vector, but not before other checks or effects.
 
 Before::
 
