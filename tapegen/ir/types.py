@@ -85,6 +85,8 @@ STATIC = Static()
 
 COMPLEX = frozenset({"complex128", "complex64"})
 FLOATING = frozenset({"float64", "float32"}) | COMPLEX
+NARROW_INTEGERS = frozenset({"int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64"})
+"""The dtypes that do not hold every 64-bit integer of Python: NumPy raises where it converts another one."""
 
 
 def is_floating(type_: Type) -> bool:

@@ -243,6 +243,11 @@ def in_precision_of(value: Any, x: Any) -> Any:
 # ---- matrices ------------------------------------------------------------------------------------------------------
 
 
+def in_floats(x: Any) -> Any:
+    """An array of integers as one of floats: their differences and products may be out of bounds."""
+    return x if np.issubdtype(np.result_type(x), np.inexact) else np.astype(x, np.float64)
+
+
 def matrix_transpose(x: Any) -> Any:
     """Transpose of a matrix, or of each matrix of a stack."""
     if np.ndim(x) == 2:

@@ -133,7 +133,11 @@ def _store(cx: Context, base: Leaf, index: Sequence[Any], value: Any, *, accumul
     if type_of(value) is None:
         if isinstance(value, StaticValue) or (struct_of(cx, value) is None and run_list_of(cx, value) is None):
             raise cx.refusal(NotDifferentiable, f"{describe(cx, value)} is stored into an array.", "Store numbers.")
-        value = emit_call(cx, np.array, (value,))
+        made = emit_call(cx, np.array, (value,))
+        if "int" in array.type.dtype and type_of(made).dtype != array.type.dtype:  # type: ignore[union-attr]
+            # a number that is out of bounds raises
+            made = emit_call(cx, np.array, (value,), {"dtype": StaticValue(np.dtype(array.type.dtype))})
+        value = made
     surplus = getattr(type_of(value), "rank", 0) - getattr(part, "rank", 0) if isinstance(part, Array) else 0
     if accumulate:
         check_rank(cx, part, type_of(value))

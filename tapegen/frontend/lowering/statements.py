@@ -56,7 +56,7 @@ from tapegen.frontend.values.type_sets import kinds_of
 from tapegen.ir import intrinsics
 from tapegen.ir.names import TEMPORARY
 from tapegen.ir.nodes import Call, Const, Expr, Raise, Var
-from tapegen.ir.types import BOOL, INT, Array, is_complex, is_floating
+from tapegen.ir.types import BOOL, INT, NARROW_INTEGERS, Array, Scalar, is_complex, is_floating
 
 
 def run_simple(cx: Context, stmt: gast.stmt) -> None:
@@ -303,7 +303,8 @@ def _augmented_item(cx: Context, func: Any, place: Place, node: gast.AST) -> Non
 
 def in_place(cx: Context, func: Any, place: Place, value: Any, *, whole: bool = False) -> None:
     """`array[index] op= value`, or (`whole`) `array op= value`: sums accumulate, everything else loads first."""
-    if func in (operator.add, operator.sub) and not place.repeats and type_of(value) is not None:
+    adds = func in (operator.add, operator.sub) and not _is_converted(func, place, value)
+    if adds and not place.repeats and type_of(value) is not None:
         if func is operator.sub:
             value = emit_call(cx, operator.neg, (value,)) if _negatable(value) else None
         if value is not None:
@@ -318,6 +319,14 @@ def in_place(cx: Context, func: Any, place: Place, value: Any, *, whole: bool = 
     _check_cast(cx, func, place, new, whole)
     check_rank(cx, type_of(old), type_of(new))
     store_place(cx, place, new)
+
+
+def _is_converted(func: Any, place: Place, value: Any) -> bool:
+    """Whether NumPy converts a number to the integers of an array: before it is subtracted, or with what is left."""
+    given, dtype = type_of(value), getattr(type_of(place.base), "dtype", "float64")
+    if given == INT:
+        return func is operator.sub and dtype in NARROW_INTEGERS
+    return "int" in dtype and isinstance(given, Scalar) and not np.can_cast(given.dtype, dtype)
 
 
 def _negatable(value: Any) -> bool:

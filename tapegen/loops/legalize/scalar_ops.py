@@ -18,7 +18,7 @@ import numpy as np
 from tapegen.ir import builders, intrinsics
 from tapegen.ir.affine import folded, is_int
 from tapegen.ir.nodes import Call, Const, Expr, Load
-from tapegen.ir.types import BOOL, FLOAT, INT, Scalar
+from tapegen.ir.types import BOOL, FLOAT, INT, NARROW_INTEGERS, Scalar, Type
 from tapegen.ir.types import COMPLEX as COMPLEX_DTYPES
 from tapegen.loops.legalize.builder import LoopBuilder
 from tapegen.loops.legalize.combinatorics import counted
@@ -36,7 +36,53 @@ def operation(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) 
     table = COMPLEX if _is_of_complex(args, type_) else OPERATIONS
     if func not in table:
         raise w.unsupported(func, "of complex numbers" if table is COMPLEX else "")
+    if converts_integers(func):
+        args = tuple([representable(w, arg, type_.dtype) for arg in args])
     return table[func](w, func, args, type_)
+
+
+def converts_integers(func: Any) -> bool:
+    """Whether a function converts a Python integer to the dtype of the other operand, which raises out of bounds."""
+    return isinstance(func, np.ufunc) or func in _CONVERTING
+
+
+def representable(w: LoopBuilder, x: Expr, dtype: str) -> Expr:
+    """A scalar; a Python integer after a check that it is one of a narrower dtype, to which NumPy converts it."""
+    return _within(w, x, dtype) if x.type == INT else x
+
+
+def storable(w: LoopBuilder, x: Expr, given: Type | None, dtype: str, *, chosen: bool) -> Expr:
+    """A number after a check that it can be stored into an array of integers, as one of this type.
+
+    NumPy converts it as `int` does, so that nan and numbers out of bounds raise.  It casts numbers of its own where
+    the integers have no sign, and where the elements are `chosen` by index arrays or masks.
+    """
+    if not isinstance(given, Scalar) or (not given.python and (chosen or dtype.startswith("u"))):
+        return x
+    if dtype not in NARROW_INTEGERS and dtype != "int64":
+        return x
+    if given.dtype.startswith("float"):
+        x, limits = w.bind(x), np.iinfo(dtype)
+        above = Call(operator.gt, (x, Const(float(limits.min) - 1.0)), (), BOOL)
+        below = Call(operator.lt, (x, Const(min(float(limits.max) + 1.0, _LARGEST_INT))), (), BOOL)
+        inside = Call(intrinsics.and_, (above, below), (), BOOL)
+        w.check(Call(operator.not_, (inside,), (), BOOL), OverflowError, f"cannot convert float to {dtype}")
+        return x
+    return _within(w, x, dtype) if given.dtype.startswith(("int", "uint")) else x
+
+
+def _within(w: LoopBuilder, x: Expr, dtype: str) -> Expr:
+    """An integer after a check that it is one of a narrower dtype."""
+    if dtype not in NARROW_INTEGERS or dtype_of(x) == dtype:
+        return x
+    limits, form = np.iinfo(dtype), w.facts.form(x)
+    inside = [form - int(limits.min), *([-form + int(limits.max)] if dtype != "uint64" else [])]
+    if not all(map(w.facts.nonnegative, inside)):
+        if not isinstance(x, Const):
+            x = w.bind(x)
+        for each in inside:
+            w.require(each, OverflowError, f"Python integer out of bounds for {dtype}")
+    return x
 
 
 def _is_of_complex(args: tuple[Expr, ...], type_: Scalar) -> bool:
@@ -60,6 +106,8 @@ def convert(expr: Expr, dtype: str) -> Expr:
     if dtype_of(expr) == "bool" and dtype == "float64":
         return Call(intrinsics.ifelse, (expr, Const(1.0), Const(0.0)), (), type_)
     func: Any = {"float64": float, "int64": int}.get(dtype) or getattr(np, numpy_name(dtype))
+    if func is int and dtype_of(expr).startswith("u"):
+        func = np.int64  # numba's `int` gives them no sign
     return Call(func, (expr,), (), type_)
 
 
@@ -99,13 +147,11 @@ def _common(kinds: tuple[tuple[str, bool], ...]) -> str:
     return np.result_type(*(numbers[dtype] if weak else np.dtype(dtype) for dtype, weak in kinds)).name
 
 
-_WIDE = frozenset({"float64", "int64"})
-
-
 def _in_precision(args: tuple[Expr, ...], dtype: str) -> tuple[Expr, ...]:
     """Operands for which numba computes in `dtype`."""
     if dtype == "float64":
-        if not _WIDE.isdisjoint(map(dtype_of, args)):
+        dtypes = set(map(dtype_of, args))
+        if "float64" in dtypes or ("int64" in dtypes and "uint64" not in dtypes):
             return args  # numba promotes as NumPy does
         return (convert(args[0], dtype), *args[1:])
     if dtype == "float32":
@@ -141,7 +187,7 @@ def _negative(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) 
         return Const(-x.value)
     if dtype_of(x) == "bool":
         x = convert(x, "int64")
-    return _result(Call(operator.neg, (x,), (), INT if type_.dtype.startswith("int") else type_), type_.dtype)
+    return _result(Call(operator.neg, (x,), (), INT if "int" in type_.dtype else type_), type_.dtype)
 
 
 def _divide(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
@@ -335,8 +381,20 @@ def _clip(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> E
     result, *limits = args
     for limit, bound in zip(limits, (np.maximum, np.minimum)):
         if not (isinstance(limit, Const) and limit.value is None):
+            limit = _limit(w, limit, bound, type_.dtype)
             result = Call(bound, (convert(result, type_.dtype), convert(limit, type_.dtype)), (), type_)
     return result
+
+
+def _limit(w: LoopBuilder, limit: Expr, bound: np.ufunc, dtype: str) -> Expr:
+    """A limit of `np.clip`: a Python integer beyond a narrower dtype is none, or an error where nothing is within."""
+    if limit.type != INT or dtype not in NARROW_INTEGERS:
+        return limit
+    if bound is np.maximum:
+        limit = Call(max, (limit, Const(int(np.iinfo(dtype).min))), (), INT)
+    elif dtype != "uint64":
+        limit = Call(min, (limit, Const(int(np.iinfo(dtype).max))), (), INT)
+    return representable(w, limit, dtype)
 
 
 def _strong_mul(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
@@ -375,6 +433,19 @@ def _direct(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) ->
     if type_.dtype in ("float32", "float64"):
         args = tuple(arg if func in _MIXED and k else convert(arg, type_.dtype) for k, arg in enumerate(args))
     return _result(Call(func, args, (), INT if type_.dtype.startswith("int") else type_), type_.dtype)
+
+
+def _fmod(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    """The remainder with the sign of the dividend, of which numba has that of floats alone."""
+    if "int" not in type_.dtype:
+        return _direct(w, func, args, type_)
+    a, b = (w.bind(arg) for arg in args)
+    if type_.dtype.startswith("u"):
+        return _result(Call(operator.mod, (a, b), (), INT), type_.dtype)
+    rest = Call(operator.mod, (Call(builtins.abs, (a,), (), INT), Call(builtins.abs, (b,), (), INT)), (), INT)
+    below = Call(operator.lt, (a, Const(0)), (), BOOL)
+    signed = Call(intrinsics.ifelse, (below, Call(operator.neg, (rest,), (), INT), rest), (), INT)
+    return _result(signed, type_.dtype)
 
 
 def _rounding(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
@@ -416,14 +487,7 @@ def _cast(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> E
         return Call(int, (_fits_int(w, x),), (), INT)
     if type_.dtype == "int64" and dtype_of(x) == "bool":
         return convert(x, "int64")
-    if "int" in type_.dtype and type_.dtype != "int64" and x.type == INT:
-        limits = np.iinfo(type_.dtype)
-        x = w.bind(x)
-        below = Call(operator.lt, (x, Const(int(limits.min))), (), BOOL)
-        above = Call(operator.gt, (x, Const(min(int(limits.max), 2**63 - 1))), (), BOOL)
-        outside = Call(intrinsics.or_, (below, above), (), BOOL)
-        w.check(outside, OverflowError, f"Python integer out of bounds for {type_.dtype}")
-    return convert(x, type_.dtype)
+    return convert(representable(w, x, type_.dtype), type_.dtype)
 
 
 def _fits_int(w: LoopBuilder, x: Expr) -> Expr:
@@ -468,7 +532,7 @@ def _to_int(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) ->
 
 def _square(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     x = w.bind(convert(args[0], type_.dtype))
-    return _result(Call(operator.mul, (x, x), (), type_), type_.dtype)
+    return _sum_or_product(w, operator.mul, (x, x), type_)
 
 
 def _reciprocal(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
@@ -545,10 +609,18 @@ _OPERATORS: dict[Any, Any] = {
     np.right_shift: operator.rshift,
 }
 
+_CONVERTING = frozenset(
+    {
+        *(operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.pow, builtins.pow),
+        *(operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift),
+    }
+)
+"""The operators that are ufuncs where an operand is NumPy's."""
+
 _UFUNCS = (
     *(np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.sinh, np.cosh, np.tanh),
     *(np.arcsinh, np.arccosh, np.arctanh, np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p),
-    *(np.sqrt, np.cbrt, np.fmod, np.maximum, np.minimum, np.fmax, np.fmin, np.arctan2, np.hypot, np.copysign),
+    *(np.sqrt, np.cbrt, np.maximum, np.minimum, np.fmax, np.fmin, np.arctan2, np.hypot, np.copysign),
     *(np.logaddexp, np.logaddexp2, np.nextafter, np.spacing, np.deg2rad, np.rad2deg, np.degrees, np.radians),
     *(np.sinc, np.nan_to_num, np.sign, np.ldexp, np.gcd, np.lcm),
 )
@@ -588,6 +660,7 @@ OPERATIONS: dict[Any, Operation] = {
     **dict.fromkeys((np.imag, np.angle), _imaginary),
     **dict.fromkeys((builtins.min, builtins.max), _extreme),
     **dict.fromkeys(_UFUNCS, _direct),
+    np.fmod: _fmod,
     **dict.fromkeys(_PREDICATES, _as_written),
     **dict.fromkeys((math.isnan, math.isinf, math.isfinite, math.gcd), _as_written),
     **dict.fromkeys(_MATH, _math),

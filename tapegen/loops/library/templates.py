@@ -140,8 +140,7 @@ def digitize_text(x, bins, right=False):
     side = "left" if right else "right"
     other = "right" if right else "left"
     n = np.size(bins)
-    steps = bins[1:] - bins[:-1]
-    if not (np.all(steps >= 0) or np.all(steps <= 0)):
+    if not (np.all(bins[1:] >= bins[:-1]) or np.all(bins[1:] <= bins[:-1])):
         raise ValueError("bins must be monotonically increasing or decreasing")
     rising = n == 0 or bins[0] <= bins[n - 1]
     return np.where(rising, np.searchsorted(bins, x, side=side), n - np.searchsorted(bins[::-1], x, side=other))

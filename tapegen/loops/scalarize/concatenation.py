@@ -155,7 +155,9 @@ def _array(w: LoopBuilder, call: Call, target: Var) -> None:
         raise w.unsupported("np.array of this form")
     allocate(w, target, (*lead, *rest))
     out = w.array(target)
-    for where, value in values:
+    for (where, value), (_, item) in zip(values, cells, strict=True):
+        if isinstance(item.type, Scalar):
+            scalar_ops.storable(w, value.at(()), item.type, out.dtype, chosen=False)
         fill(w, ElementRule(rest, out.dtype, _below(out, where)), fit(w, value, rest), fresh=True)
 
 

@@ -67,7 +67,7 @@ from tapegen.loops.analysis.view_layouts import Reshapes
 from tapegen.loops.legalize.builder import ElementRule, Loop
 from tapegen.loops.legalize.math_domains import is_small, sign_of
 from tapegen.loops.legalize.registry import FILL, LAZY, REWRITE, SEVERAL
-from tapegen.loops.legalize.scalar_ops import OPERATIONS, TOO_LARGE, dtype_of
+from tapegen.loops.legalize.scalar_ops import OPERATIONS, TOO_LARGE, dtype_of, storable
 from tapegen.loops.library.messages import TEXTS, NotTold, told
 from tapegen.loops.scalarize import concatenation
 from tapegen.loops.scalarize.broadcasting import fit
@@ -372,12 +372,15 @@ class Scalarizer(StructuredBuilder):
         if isinstance(stmt.value.type, Scalar) and len(index) == _rank(array) and all(map(_is_number, index)):
             place = scalar(self, Load(array, index, Scalar(_dtype(array), False)))
             assert isinstance(place, Load)
-            value = scalar(self, stmt.value)
-            weak = isinstance(value.type, Scalar) and value.type.python
-            value = stored(value, _dtype(array), weak or stmt.accumulate)
-            self.emit(Store(place.array, place.index, value, stmt.accumulate, stmt.origin))
+            number = storable(self, scalar(self, stmt.value), stmt.value.type, _dtype(array), chosen=False)
+            weak = isinstance(number.type, Scalar) and number.type.python
+            number = stored(number, _dtype(array), weak or stmt.accumulate)
+            self.emit(Store(place.array, place.index, number, stmt.accumulate, stmt.origin))
             return
         value = lazy(self, stmt.value)
+        if isinstance(stmt.value.type, Scalar):
+            chosen = any(isinstance(getattr(item, "type", None), Array) for item in index)
+            storable(self, value.at(()), stmt.value.type, _dtype(array), chosen=chosen)
         if len(index) == 1 and not isinstance(index[0], Slice) and _is_mask(index[0]):
             base, mask = self.array(array), lazy(self, index[0])
             if mask.rank == base.rank:

@@ -135,6 +135,9 @@ def opaque(w: LoopBuilder, call: Call) -> Call:
     args = tuple(operand(w, arg) for arg in call.args)
     if call.func is builtins.divmod and all(isinstance(arg.type, Scalar) and arg.type.python for arg in args):
         args = (args[0], scalar_ops.nonzero(w, args[1], "division by zero"))
+    elif call.func is builtins.divmod:
+        dtypes = [arg.type.dtype for arg in args if isinstance(arg.type, Scalar) and not arg.type.python]
+        args = tuple(scalar_ops.representable(w, arg, dtypes[0]) for arg in args)
     return Call(call.func, args, tuple((name, operand(w, value)) for name, value in call.kwargs), call.type)
 
 
@@ -278,6 +281,10 @@ def elementwise(w: LoopBuilder, call: Call) -> ElementRule:
     rank, type_ = call.type.rank, Scalar(call.type.dtype, False)
     func = np.power if call.func is operator.pow else call.func  # NumPy's numbers have another power than its arrays
     operands = [once(w, lazy(w, arg), rank) for arg in (*call.args, *(value for _, value in call.kwargs))]
+    if scalar_ops.converts_integers(func):
+        for operand in operands:
+            if operand.weak:
+                scalar_ops.representable(w, operand.at(()), type_.dtype)  # before the loops
     extents, selectors = broadcast(w, [each.extents for each in operands])
 
     def at(index: Indices) -> Expr:

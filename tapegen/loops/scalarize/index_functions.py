@@ -198,7 +198,8 @@ def _full(w: LoopBuilder, call: Call) -> ElementRule:
     filling = lazy(w, value)
     if filling.rank:
         return as_dtype(fit(w, filling, extents), call.type.dtype)
-    return constant(filling.at(()), extents, call.type.dtype)
+    value = scalar_ops.representable(w, filling.at(()), call.type.dtype)
+    return constant(value, extents, call.type.dtype)
 
 
 @handles(LAZY, np.eye, np.identity)

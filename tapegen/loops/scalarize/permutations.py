@@ -202,7 +202,10 @@ def _same(w: LoopBuilder, call: Call) -> ElementRule:
         raise w.unsupported(call.func, f"with {more[0]}=")
     if isinstance(call.args[0], Tuple) or isinstance(call.args[0].type, ListOf):
         return w.array(w.materialize(call))
-    return as_dtype(lazy(w, call.args[0]), call.type.dtype)
+    x = lazy(w, call.args[0])
+    if x.weak:
+        scalar_ops.representable(w, x.at(()), call.type.dtype)
+    return as_dtype(x, call.type.dtype)
 
 
 @handles(LAZY, np.astype)
@@ -383,7 +386,9 @@ def _pad(w: LoopBuilder, call: Call) -> ElementRule:
     x = lazy(w, array)
     if mode is not None and mode != Const("constant"):
         raise w.unsupported("np.pad with another mode than 'constant'")
-    value = scalar_ops.convert(w.bind(scalar(w, values)) if values is not None else Const(0), x.dtype)
+    value = w.bind(scalar(w, values)) if values is not None else Const(0)
+    given = Scalar(scalar_ops.dtype_of(value), False)
+    value = scalar_ops.convert(scalar_ops.storable(w, value, given, x.dtype, chosen=False), x.dtype)
     pairs = [tuple(w.bind(scalar(w, width)) for width in pair) for pair in _pad_widths(widths, x.rank)]
     extents = tuple(
         w.extent(plus(plus(w.clamped(extent), before), after))

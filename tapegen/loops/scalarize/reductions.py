@@ -14,7 +14,7 @@ import numpy as np
 from tapegen.ir import intrinsics
 from tapegen.ir.affine import plus, times
 from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Stmt, Store, Tuple, Var
-from tapegen.ir.types import BOOL, INT, Array, Scalar
+from tapegen.ir.types import BOOL, INT, NARROW_INTEGERS, Array, Scalar
 from tapegen.loops.analysis.symbolic_bounds import UNIT, Extent, Extents
 from tapegen.loops.legalize import scalar_ops
 from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder
@@ -225,8 +225,13 @@ def _guarded(test: Expr | None, stmt: Stmt) -> Stmt:
 
 
 def _accumulator(how: Reduction, dtype: str) -> str:
-    """Single precision is summed in double precision: as accurate as NumPy's pairwise sums."""
-    return "float64" if dtype == "float32" and how.join in (_sum, _product) else dtype
+    """Single precision is summed in double precision: as accurate as NumPy's pairwise sums.
+
+    Compiled code computes narrow integers in 64 bits, whatever the type of a variable says.
+    """
+    if how.join not in (_sum, _product):
+        return dtype
+    return "float64" if dtype == "float32" else "int64" if dtype in NARROW_INTEGERS - {"uint64"} else dtype
 
 
 def _element_dtype(how: Reduction, wide: str, dtype: str) -> str:

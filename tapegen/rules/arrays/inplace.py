@@ -28,6 +28,11 @@ def check_array_casting(values, dtype):
         check_casting(values, dtype, "safe")
 
 
+def as_stored(values, dtype):
+    """Values, a sequence of numbers as an array of this dtype: NumPy raises where one of them has none."""
+    return np.asarray(values, dtype=dtype) if isinstance(values, list | tuple) else values
+
+
 @expands(np.copyto, shapes=[(2, 3), (3,)], written=True, of_complex=True)
 def copyto(dst, src, casting="same_kind", where=True):
     require(np.ndim(dst) > 0 or np.ndim(src) == 0, "np.copyto cannot put an array into a number.", "Pass an element.")
@@ -64,7 +69,7 @@ def place(arr, mask, vals):
     if np.ndim(mask) != np.ndim(arr):
         mask = np.reshape(mask, np.shape(arr))
     check_array_casting(vals, arr.dtype)
-    arr[mask] = again(vals, np.count_nonzero(mask))
+    arr[mask] = again(as_stored(vals, arr.dtype), np.count_nonzero(mask))
 
 
 @expands(np.putmask, shapes=[(2, 3), MASK, (2, 3)], written=True, of_complex=True)
@@ -75,7 +80,7 @@ def putmask(a, mask, values):
     if np.ndim(values) == 0:
         a[mask] = values
     else:
-        row = flat(np.asarray(values))
+        row = flat(np.asarray(as_stored(values, a.dtype)))
         a[mask] = row[np.flatnonzero(mask) % np.size(row)]
 
 
@@ -95,7 +100,10 @@ def put(a, ind, v, mode="raise"):
     for n in np.shape(a)[:0:-1]:
         places = (rest % n,) + places
         rest = rest // n
-    a[(rest,) + places] = again(v, np.size(ind))
+    if np.ndim(v) == 0:
+        a[(rest,) + places] = v
+    else:
+        a[(rest,) + places] = again(as_stored(v, a.dtype), np.size(ind))
 
 
 @expands(

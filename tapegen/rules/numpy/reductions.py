@@ -10,6 +10,7 @@ from tapegen.rules.helpers import (
     expand_like,
     flat,
     from_lanes,
+    in_floats,
     keep_axis,
     kept_count,
     kept_mean,
@@ -46,7 +47,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
         last = axes_tuple(None, np.ndim(a))[np.ndim(a) - len(axes) :]
         weights = np.moveaxis(np.broadcast_to(weights, np.shape(np.moveaxis(a, axes, last))), last, axes)
     total = np.sum(weights, axis=axis, keepdims=keepdims)
-    weighted = np.sum(a * weights, axis=axis, keepdims=keepdims) / total
+    weighted = np.sum(in_floats(a) * weights, axis=axis, keepdims=keepdims) / total
     if returned:
         return weighted, np.ones_like(weighted) * total
     return weighted

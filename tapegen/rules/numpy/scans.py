@@ -9,6 +9,7 @@ import numpy as np
 from tapegen.rules.helpers import (
     axes_tuple,
     flat,
+    in_floats,
     index_axis,
     one_of,
     require,
@@ -129,9 +130,9 @@ def ediff1d(ary, to_end=None, to_begin=None):
     steps = np.diff(flat(ary))
     parts = (steps,)
     if to_begin is not None:
-        parts = (np.ravel(to_begin),) + parts
+        parts = (np.ravel(to_begin).astype(steps.dtype),) + parts
     if to_end is not None:
-        parts = parts + (np.ravel(to_end),)
+        parts = parts + (np.ravel(to_end).astype(steps.dtype),)
     if len(parts) == 1:
         return steps
     return np.concatenate(parts)
@@ -157,6 +158,7 @@ def gradient(f, *varargs, axis=None, edge_order=1):
     one_of("edge_order", edge_order, (1, 2))
     require(np.ndim(f) > 0, "np.gradient of a number has no rule.", "A number has no neighbours.")
     axes = axes_tuple(axis, np.ndim(f))
+    f = in_floats(f)
     slopes = ()
     for k, along in enumerate(axes):
         spacing = 1.0
@@ -167,7 +169,7 @@ def gradient(f, *varargs, axis=None, edge_order=1):
         if np.ndim(spacing) == 0:
             slopes = slopes + (slope_uniform(f, spacing, along, edge_order),)
         else:
-            slopes = slopes + (slope_between(f, spacing, along, edge_order),)
+            slopes = slopes + (slope_between(f, in_floats(spacing), along, edge_order),)
     if len(axes) == 1:
         return slopes[0]
     return slopes

@@ -21,7 +21,7 @@ from tapegen.analysis.side_effects import Effects
 from tapegen.ir import builders, traversal
 from tapegen.ir.names import NameSupply
 from tapegen.ir.nodes import Assign, Block, Call, Expr, Load, Slice, Stmt, Store, Tuple, Var
-from tapegen.ir.types import Array, Scalar
+from tapegen.ir.types import INT, NARROW_INTEGERS, Array, Scalar, is_floating
 from tapegen.rules.registry import rule_of
 from tapegen.transform.simplify.dead_code import is_pure
 
@@ -220,7 +220,12 @@ def _accumulation(before: list[Stmt], stmt: Store, effects: Effects, reads: Coun
         if any(effects.written_by(part) & roots for part in between):
             continue
         value: Expr = other
+        dtype = stmt.array.type.dtype  # type: ignore[union-attr]
+        if not is_floating(stmt.array.type) and getattr(total.type, "dtype", dtype) != dtype:
+            continue  # what is stored is the sum as an integer, which may be out of bounds
         if total.func is operator.sub:
+            if other.type == INT and dtype in NARROW_INTEGERS:
+                continue  # the negative of it might be out of bounds
             value = Var(held.name, other.type)  # type: ignore[union-attr]
             before[added] = Assign((value,), Call(operator.neg, (other,), (), other.type), before[added].origin)
         else:
