@@ -248,6 +248,13 @@ def in_floats(x: Any) -> Any:
     return x if np.issubdtype(np.result_type(x), np.inexact) else np.astype(x, np.float64)
 
 
+def as_float64(x: Any) -> Any:
+    """An array in double precision; complex numbers would lose their imaginary parts."""
+    x = np.asarray(x)
+    require(not np.iscomplexobj(x), "this function has a rule for real numbers only, and is complex here.")
+    return np.asarray(x, dtype=np.float64)
+
+
 def matrix_transpose(x: Any) -> Any:
     """Transpose of a matrix, or of each matrix of a stack."""
     if np.ndim(x) == 2:

@@ -269,6 +269,20 @@ FOUND = {
     return np.sum(o * o)""",
         "np.array([1.0, -0.4, 1.6])",
     ),
+    "a real factor of complex numbers": (
+        "r = np.inner(v[0], v + 1j * v[::-1])\n    return np.sum(np.sin(r.real)) + np.sum(np.sin(r.imag))",
+        "np.array([1.0, -0.4, 1.6])",
+    ),
+    "complex factors of a polar decomposition": (
+        """u, p = scipy.linalg.polar(v + 1j * np.sin(3.0 * v))
+    w, q = scipy.linalg.polar(v + 1j * v.T, "left")
+    return np.sum(u.real * w.imag) + np.sum(np.sin(p.imag)) + np.sum(np.cos(q.imag + p.real))""",
+        "np.array([[3.0, -0.4], [0.6, 1.2]])",
+    ),
+    "a spectrum of integers and floats": (
+        "r = scipy.signal.csd(np.array([2, -1, 0, 1, 3, -2]), v, nperseg=4)[1]\n    return np.sum(np.sin(r.real))",
+        "np.array([1.0, -0.4, 1.6, 0.3, 0.7, -1.1])",
+    ),
     "elements deleted and inserted at a slice": (
         """a, b = np.delete(v, slice(0, 2)), np.delete(v.reshape(2, 2), slice(None, 1), axis=1)
     c, d = np.insert(v, slice(1, 3), v[:2]), np.insert(v.reshape(2, 2), np.s_[::-2], v[0], 1)
@@ -286,6 +300,22 @@ FOUND = {
 }
 
 REFUSED_ONES = {
+    **{
+        f"complex numbers where only real ones have a formula: {call}": (
+            f"return np.sum(np.abs({call}))",
+            "np.array([0.1, 0.4, 0.3, 0.2])",
+            "for real numbers only",
+        )
+        for call in (
+            "scipy.interpolate.interp1d(np.arange(4.0), v * 1j)(np.array([0.3, 1.7]))",
+            "scipy.interpolate.CubicSpline(np.arange(4.0), v * 1j)(np.array([0.3, 1.7]))",
+            "scipy.interpolate.RegularGridInterpolator((np.arange(4.0),), v * 1j)(np.array([[0.3]]))",
+            "scipy.interpolate.splev(np.array([0.3]), (np.repeat(np.arange(2.0), 4), v * 1j, 3))",
+            "scipy.integrate.quad_vec(lambda t: np.exp(-1j * t * v), 0.0, 1.0)[0]",
+            "scipy.integrate.solve_ivp(lambda t, y: 1j * y, (0.0, 1.0), v + 0j).y",
+            "scipy.linalg.solve_discrete_lyapunov(v.reshape(2, 2) * 1j, np.eye(2))",
+        )
+    },
     "a matrix of no numbers that is a vector": (
         "return np.sum(scipy.linalg.fiedler(v[:0])) + np.sum(v * v)",
         "np.array([1.0, 2.0])",
@@ -329,7 +359,8 @@ REFUSED_ONES = {
 
 
 def module(body: str, argument: str) -> str:
-    head = "import numpy as np\nimport scipy.linalg\nimport scipy.signal\nimport scipy.special\n"
+    modules = ("integrate", "interpolate", "linalg", "signal", "special")
+    head = "import numpy as np\n" + "".join(f"import scipy.{name}\n" for name in modules)
     head += "from scipy import ndimage\n\n\n"
     return head + f"def f(v):\n    {body}\n\n\ndef arguments():\n    return ({argument},)\n"
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from tapegen.rules.external_functions import of_matrices
-from tapegen.rules.helpers import compile_time, matrix_transpose, no_overwriting, one_of, require
+from tapegen.rules.helpers import as_float64, compile_time, matrix_transpose, no_overwriting, one_of, require
 from tapegen.rules.linalg.factorizations import qr as qr_of_numpy
 from tapegen.rules.linalg.factorizations import qr_pushforward as qr_tangent_of_numpy
 from tapegen.rules.linalg.factorizations import svd as svd_of_numpy
@@ -163,7 +163,7 @@ def solve_continuous_lyapunov(a, q):
 def solve_discrete_lyapunov(a, q, method=None):
     """As scipy solves it: small systems for all elements at once, large ones by a bilinear transformation."""
     require(method in (None, "direct", "bilinear"), "this method has no rule.", "Use 'direct' or 'bilinear'.")
-    a, q = np.asarray(a, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    a, q = as_float64(a), as_float64(q)
     n = np.shape(a)[0]
     if method == "direct" or (method is None and n < 10):
         return np.reshape(np.linalg.solve(np.eye(n * n) - np.kron(a, a), np.ravel(q)), np.shape(q))
@@ -370,11 +370,11 @@ def svd_text(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_fi
     return np.linalg.svd(a, full_matrices, compute_uv)
 
 
-@expands(linalg.polar, shapes=[full_rank], written=True)
+@expands(linalg.polar, shapes=[full_rank], written=True, of_complex=True)
 def polar(a, side="right"):
     one_matrix(np.ndim(a))
     one_of("side", side, ("left", "right"))
     w, s, vh = np.linalg.svd(a, full_matrices=False)
     if side == "right":
-        return w @ vh, (vh.T * s) @ vh
-    return w @ vh, (w * s) @ w.T
+        return w @ vh, (np.conj(vh).T * s) @ vh
+    return w @ vh, (w * s) @ np.conj(w).T

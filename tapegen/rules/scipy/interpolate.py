@@ -8,12 +8,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import interpolate, linalg
 
-from tapegen.rules.helpers import one_of, require
+from tapegen.rules.helpers import as_float64, one_of, require
 from tapegen.rules.registry import expands
-
-
-def floats(x):
-    return np.asarray(x, dtype=np.float64)
 
 
 def in_place(values, points, axis):
@@ -111,7 +107,7 @@ def call_of_polynomials(self, x, nu=0, extrapolate=None):
 def polynomials_at(c, x, points, nu, extrapolate, axis):
     """The polynomials of the intervals [x[k], x[k + 1]), or their derivatives of order `nu`."""
     require(nu >= 0, "antiderivatives of splines have no rule.", "Use scipy.integrate.quad of the spline.")
-    points = floats(points)
+    points = as_float64(points)
     row = np.ravel(points)
     last = np.size(x) - 1
     if x[last] < x[0]:
@@ -149,9 +145,9 @@ def end_condition(bc):
 
 @expands(interpolate.CubicSpline, written=True)
 def cubic_spline(x, y, axis=0, bc_type="not-a-knot", extrapolate=None):
-    x = floats(x)
-    axis = axis % np.ndim(floats(y))
-    y = np.copy(np.moveaxis(floats(y), axis, 0))
+    x = as_float64(x)
+    axis = axis % np.ndim(as_float64(y))
+    y = np.copy(np.moveaxis(as_float64(y), axis, 0))
     if isinstance(bc_type, str):
         bc_type = (bc_type, bc_type)
     slopes = spline_slopes(x, y, end_condition(bc_type[0]), end_condition(bc_type[1]))
@@ -231,7 +227,7 @@ class Line:
 @expands(interpolate.interp1d, written=True)
 def interp1d(x, y, kind="linear", axis=-1, copy=True, bounds_error=None, fill_value=np.nan, assume_sorted=False):
     one_of("kind", kind, ("linear", "cubic", "nearest", "nearest-up", "previous", "next"))
-    x, y = floats(x), floats(y)
+    x, y = as_float64(x), as_float64(y)
     axis = axis % np.ndim(y)
     y = np.moveaxis(y, axis, 0)
     if not assume_sorted:
@@ -270,7 +266,7 @@ def call_of_line(self, x):
 
 def curve_at(x, rows, kind, points, axis, shape, outside):
     """The values of a curve, whose points have one row each."""
-    points = floats(points)
+    points = as_float64(points)
     row = np.ravel(points)
     last = np.size(x) - 1
     if outside == () and np.any(fall_outside(x, row)):
@@ -319,10 +315,10 @@ def regular_grid(
     grid = tuple(points)
     axes = ()
     for part in grid:
-        axes = (*axes, floats(part))
-        if np.any(np.diff(floats(part)) <= 0.0):
+        axes = (*axes, as_float64(part))
+        if np.any(np.diff(as_float64(part)) <= 0.0):
             raise ValueError("the points of a grid do not increase")
-    return Grid(axes, floats(values), method, bounds_error, fill_value)
+    return Grid(axes, as_float64(values), method, bounds_error, fill_value)
 
 
 @expands(interpolate.RegularGridInterpolator.__call__, written=True)
@@ -338,9 +334,9 @@ def coordinates(xi, count):
         columns = np.broadcast_arrays(*xi)
         parts = ()
         for column in columns:
-            parts = (*parts, np.ravel(floats(column)))
+            parts = (*parts, np.ravel(as_float64(column)))
         return np.stack(parts, axis=-1), np.shape(columns[0])
-    points = floats(xi)
+    points = as_float64(xi)
     rows = np.reshape(points, (-1, count))
     if np.ndim(points) == 1:
         return rows, (np.shape(rows)[0],)

@@ -12,7 +12,7 @@ from scipy import integrate
 
 from tapegen.ir.types import Array
 from tapegen.rules.gradient_modifiers import stop_gradient
-from tapegen.rules.helpers import require
+from tapegen.rules.helpers import as_float64, require
 from tapegen.rules.implicit import (
     Found,
     as_args,
@@ -32,7 +32,7 @@ _SOLVE_IVP = "scipy.integrate.solve_ivp"
 
 def state_of(y0):
     """An initial state as a vector of floats."""
-    state = np.atleast_1d(np.asarray(y0, dtype=np.float64))
+    state = np.atleast_1d(as_float64(y0))
     require(np.ndim(state) == 1, "the state is no vector.", "Pass a vector, and reshape it in the function.")
     return state
 
@@ -133,11 +133,11 @@ def odeint(
     )
     args = as_args(args)
     state = state_of(y0)
-    times = np.asarray(t, dtype=np.float64)
+    times = as_float64(t)
 
     def slope(y, s):
         value = func(s, y, *args) if tfirst else func(y, s, *args)
-        return np.atleast_1d(np.asarray(value, dtype=np.float64))
+        return np.atleast_1d(as_float64(value))
 
     function, floats, others, _ = closed(slope, state, 0.5)
     return trajectory(function, floats, others, state, times, (rtol, atol, tcrit, h0, hmax, hmin, mxstep))
@@ -218,7 +218,7 @@ def solve_ivp(
     start, end = float(t_span[0]), float(t_span[1])
 
     def slope(t, y):
-        return np.atleast_1d(np.asarray(fun(t, y, *args), dtype=np.float64))
+        return np.atleast_1d(as_float64(fun(t, y, *args)))
 
     function, floats, others, _ = closed(slope, 0.5, state)
     options = stop_gradient((rtol, atol, first_step, max_step))
@@ -228,7 +228,7 @@ def solve_ivp(
     times[0] = start  # the ends depend on the span, the times between them are constants
     if success:
         times[last] = end
-    points = None if t_eval is None else np.asarray(t_eval, dtype=np.float64)
+    points = None if t_eval is None else as_float64(t_eval)
     if points is None:
         states = runge_kutta(slope, times, state, method)
         return Found(t=times, y=states, success=success)

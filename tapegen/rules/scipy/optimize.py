@@ -10,14 +10,14 @@ import numpy as np
 from scipy import optimize
 
 from tapegen.rules.gradient_modifiers import stop_gradient
-from tapegen.rules.helpers import require
+from tapegen.rules.helpers import as_float64, require
 from tapegen.rules.implicit import Found, as_args, closed, solution
 from tapegen.rules.registry import expands
 
 
 def vector_of(x0):
     """A start as a vector of floats, without a derivative."""
-    start = stop_gradient(np.atleast_1d(np.asarray(x0, dtype=np.float64)))
+    start = stop_gradient(np.atleast_1d(as_float64(x0)))
     require(np.ndim(start) == 1, "the unknowns are no vector.", "Pass a vector, and reshape it in the function.")
     return start
 
@@ -49,10 +49,10 @@ def root(fun, x0, args=(), method="hybr", jac=None, tol=None, callback=None, opt
     start = vector_of(x0)
 
     def values(x):
-        return np.atleast_1d(np.asarray(fun(x, *args), dtype=np.float64))
+        return np.atleast_1d(as_float64(fun(x, *args)))
 
     def slopes(x):
-        return np.asarray(jac(x, *args), dtype=np.float64)
+        return as_float64(jac(x, *args))
 
     x, success = found_by(find_root, "root", values, None if jac is None else slopes, start, (method, tol))
     return Found(x=x, fun=values(x), success=success)
@@ -67,7 +67,7 @@ def find_fixed_point(function, slope, start, options):
 @expands(optimize.fixed_point, written=True)
 def fixed_point(func, x0, args=(), xtol=1e-08, maxiter=500, method="del2"):
     args = as_args(args)
-    start = stop_gradient(np.asarray(x0, dtype=np.float64))
+    start = stop_gradient(as_float64(x0))
     require(np.ndim(start) <= 1, "the unknowns are no vector.", "Pass a vector, and reshape it in the function.")
 
     def values(x):
@@ -115,7 +115,7 @@ def minimize(
         return fun(x, *args)
 
     def slopes(x):
-        return np.asarray(jac(x, *args), dtype=np.float64)
+        return as_float64(jac(x, *args))
 
     x, success = found_by(find_minimum, "minimum", values, None if jac is None else slopes, start, (method, tol))
     return Found(x=x, fun=values(x), success=success)

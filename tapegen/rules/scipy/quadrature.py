@@ -7,7 +7,7 @@ from scipy import integrate
 
 from tapegen.ir.types import FLOAT, Array, Scalar, TupleOf
 from tapegen.rules.gradient_modifiers import stop_gradient
-from tapegen.rules.helpers import index_axis, require, slice_axis
+from tapegen.rules.helpers import as_float64, index_axis, require, slice_axis
 from tapegen.rules.implicit import as_args, behind, closed, flattened, jvp, nothing, parted, primitive, vjp
 from tapegen.rules.registry import expands, pullback
 
@@ -157,7 +157,7 @@ def quad(
 
     function, floats, others, rank = closed(value, 0.5)
     require(rank == 0, "quad integrates a number.", "Use scipy.integrate.quad_vec.")
-    points = None if points is None else stop_gradient(np.asarray(points, dtype=np.float64))
+    points = None if points is None else stop_gradient(as_float64(points))
     return integral(function, floats, others, float(a), float(b), (epsabs, epsrel, limit, points))
 
 
@@ -226,8 +226,8 @@ def quad_vec(
     args = as_args(args)
 
     def value(x):
-        return np.asarray(f(x, *args), dtype=np.float64)
+        return as_float64(f(x, *args))
 
     function, floats, others, rank = closed(value, 0.5)
-    points = None if points is None else stop_gradient(np.asarray(points, dtype=np.float64))
+    points = None if points is None else stop_gradient(as_float64(points))
     return array_integral(function, floats, others, float(a), float(b), rank, (epsabs, epsrel, limit, points))

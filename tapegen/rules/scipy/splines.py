@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import interpolate
 
-from tapegen.rules.helpers import one_of, require
+from tapegen.rules.helpers import as_float64, one_of, require
 from tapegen.rules.registry import expands, fixed
 
 _X = np.linspace(0.0, 3.0, 8)
@@ -39,8 +39,8 @@ def spline_at(t, c, k, x, order):
 
 
 def curve_at(x, t, c, k, der, ext):
-    c = np.asarray(c, dtype=np.float64)
-    row = np.ravel(np.asarray(x, dtype=np.float64))
+    c = as_float64(c)
+    row = np.ravel(as_float64(x))
     first, last = t[k], t[np.size(t) - k - 1]
     inside = np.clip(row, first, last) if ext == 3 and der == 0 else row  # derivatives go on
     values = spline_at(t, np.reshape(c[: np.size(t) - k - 1], (-1, 1)), k, inside, der)[:, 0]
@@ -77,8 +77,8 @@ def bisplev(x, y, tck, dx=0, dy=0):
     if np.any(np.diff(np.ravel(x)) < 0.0) or np.any(np.diff(np.ravel(y)) < 0.0):
         raise ValueError("Invalid input data")
     nx, ny = np.size(tx) - kx - 1, np.size(ty) - ky - 1
-    across = np.clip(np.ravel(np.asarray(x, dtype=np.float64)), tx[kx], tx[nx])
-    along = np.clip(np.ravel(np.asarray(y, dtype=np.float64)), ty[ky], ty[ny])
+    across = np.clip(np.ravel(as_float64(x)), tx[kx], tx[nx])
+    along = np.clip(np.ravel(as_float64(y)), ty[ky], ty[ny])
     rows = spline_at(tx, np.reshape(c[: nx * ny], (nx, ny)), kx, across, dx)
     values = spline_at(ty, rows.T, ky, along, dy).T
     if np.ndim(x) == 0 and np.ndim(y) == 0:

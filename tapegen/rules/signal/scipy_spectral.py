@@ -198,7 +198,7 @@ def window_size(window, nperseg, length):
 def own_window(window, size, x):
     """The window, in the precision of the signal."""
     if isinstance(window, (str, tuple)):
-        return np.astype(signal.get_window(window, size), np.real(x).dtype)
+        return np.astype(signal.get_window(window, size), np.result_type(np.real(x), np.float32))
     return window
 
 

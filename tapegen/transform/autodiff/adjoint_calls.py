@@ -374,7 +374,7 @@ class CallAdjoints:
         if builders.rank_of(term.type) != rank or (
             call.func in _BATCHED and max(rank, builders.rank_of(target.type)) > 2
         ):
-            return self._sum_to(term, arg) if rank else Call(np.sum, (term,), (), arg.type)
+            return self._sum_to(term, arg) if rank else builders.number(term)
         if rank and rule.broadcasts and _count_of_arrays((*call.args, *(value for _, value in call.kwargs))) > 1:
             return self._sum_to(term, arg)
         return term
