@@ -165,6 +165,27 @@ def test_repeated_gradients_take_no_new_memory() -> None:
         assert workspaces.idle() == before
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="page faults are not counted there")
+def test_lists_of_arrays_of_100_kb_are_not_mapped_anew() -> None:
+    import resource
+
+    @tg.differentiable(backend="numba")
+    def f(x: np.ndarray) -> Any:
+        states = [x]
+        for _ in range(40):
+            states.append(np.sin(states[-1]))
+        return np.sum(states[-1])
+
+    x = np.linspace(0.0, 1.0, 12_000)
+    for _ in range(3):
+        f.value_and_grad(x)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(5):
+        f.value_and_grad(x)
+    pages = 40 * x.nbytes // resource.getpagesize()  # what the states of one call take
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < pages
+
+
 def test_threads_share_nothing(made: Any) -> None:
     wrong: list[int] = []
 

@@ -1,11 +1,13 @@
 ; Blocks of memory that compiled code keeps; workspaces.py says what they are for, and fills in the names with a dollar.
 
-; a block of memory: its address, its size, and whether an array owns it
+; a block of memory: its address, its size, and whether an array owns it; a block begins with the number of its entry,
+; or -1, and 8 bytes that keep the data aligned
 %block = type { ptr, i64, i32 }
 
 @blocks = global [$blocks x %block] zeroinitializer
 @lock = global i32 0
 @waiting = global i64 0  ; bytes of blocks without an owner
+@first = global i64 0  ; the entry that is looked at first: after the one taken last, or the one given last
 @account = global ptr null  ; the function that finds the account of the call of this thread
 
 declare ptr @aligned_alloc(i64, i64)
@@ -164,13 +166,16 @@ begin:
   %eighth = lshr i64 %size, 3
   %most = add i64 %size, %eighth
   call void @acquire()
+  %start = load i64, ptr @first
   br label %next
 next:
-  %k = phi i64 [0, %begin], [%following, %other]
+  %count = phi i64 [0, %begin], [%counted, %other]
   %empty = phi i64 [-1, %begin], [%empty_now, %other]
-  %end = icmp eq i64 %k, $blocks
+  %end = icmp eq i64 %count, $blocks
   br i1 %end, label %new, label %look
 look:
+  %place_of = add i64 %start, %count
+  %k = urem i64 %place_of, $blocks
   %block = getelementptr [$blocks x %block], ptr @blocks, i64 0, i64 %k
   %address = load ptr, ptr %block
   %place = getelementptr %block, ptr %block, i32 0, i32 1
@@ -188,9 +193,11 @@ look:
   %fits = and i1 %a, %b
   br i1 %fits, label %found, label %other
 other:
-  %following = add i64 %k, 1
+  %counted = add i64 %count, 1
   br label %next
 found:
+  %after = add i64 %k, 1
+  store i64 %after, ptr @first
   store i32 1, ptr %owner
   %before = load i64, ptr @waiting
   %less = sub i64 %before, %has
@@ -219,6 +226,7 @@ none:
   ret ptr null
 allocated:
   %made = phi ptr [%first, %allocate], [%second, %again]
+  store i64 %empty, ptr %made
   br i1 %full, label %unknown, label %note
 note:
   %entry = getelementptr [$blocks x %block], ptr @blocks, i64 0, i64 %empty
@@ -238,20 +246,11 @@ unknown:
 define void @give(ptr %data, ptr %nothing) {
   %address = getelementptr i8, ptr %data, i64 -16
   call void @acquire()
-  br label %next
-next:
-  %k = phi i64 [0, %0], [%following, %other]
-  %end = icmp eq i64 %k, $blocks
-  br i1 %end, label %unknown, label %look
-look:
-  %block = getelementptr [$blocks x %block], ptr @blocks, i64 0, i64 %k
-  %here = load ptr, ptr %block
-  %is_it = icmp eq ptr %here, %address
-  br i1 %is_it, label %found, label %other
-other:
-  %following = add i64 %k, 1
-  br label %next
+  %k = load i64, ptr %address
+  %has_none = icmp eq i64 %k, -1
+  br i1 %has_none, label %unknown, label %found
 found:
+  %block = getelementptr [$blocks x %block], ptr @blocks, i64 0, i64 %k
   %place = getelementptr %block, ptr %block, i32 0, i32 1
   %size = load i64, ptr %place
   %owner = getelementptr %block, ptr %block, i32 0, i32 2
@@ -264,6 +263,7 @@ keep:
   %now = add i64 %others, %size
   store i64 %now, ptr @waiting
   store i32 0, ptr %owner
+  store i64 %k, ptr @first
   call void @release()
   ret void
 large:
