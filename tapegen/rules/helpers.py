@@ -245,7 +245,13 @@ def in_precision_of(value: Any, x: Any) -> Any:
 
 def in_floats(x: Any) -> Any:
     """An array of integers as one of floats: their differences and products may be out of bounds."""
-    return x if np.issubdtype(np.result_type(x), np.inexact) else np.astype(x, np.float64)
+    return x if is_inexact(np.result_type(x)) else np.astype(x, np.float64)
+
+
+@compile_time
+def is_inexact(dtype: Any) -> bool:
+    """Whether a dtype is one of floats or complex numbers."""
+    return bool(np.issubdtype(dtype, np.inexact))
 
 
 def as_float64(x: Any) -> Any:

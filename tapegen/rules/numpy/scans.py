@@ -130,9 +130,9 @@ def ediff1d(ary, to_end=None, to_begin=None):
     steps = np.diff(flat(ary))
     parts = (steps,)
     if to_begin is not None:
-        parts = (np.ravel(to_begin).astype(steps.dtype),) + parts
+        parts = (np.astype(np.ravel(to_begin), steps.dtype),) + parts
     if to_end is not None:
-        parts = parts + (np.ravel(to_end).astype(steps.dtype),)
+        parts = parts + (np.astype(np.ravel(to_end), steps.dtype),)
     if len(parts) == 1:
         return steps
     return np.concatenate(parts)
