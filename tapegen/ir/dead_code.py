@@ -8,17 +8,17 @@ measured or stored into, it needs the allocation alone, not the stores.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Collection, Iterator, Set
 from dataclasses import replace
 
 from tapegen.ir import builders, traversal
 from tapegen.ir.nodes import Assign, Block, Comment, Expr, If, Stmt, Store, Tuple, Var
-from tapegen.ir.types import ListOf
+from tapegen.ir.types import ListOf, Scalar
 
 
 def remove_dead(
     block: Block,
-    live_out: Iterable[Var],
+    live_out: Collection[Var],
     may_go: Callable[[Stmt], bool],
     root_of: Callable[[Var], Var] = lambda var: var,
 ) -> Block:
@@ -28,7 +28,7 @@ def remove_dead(
     ----------
     block : Block
         The statements.
-    live_out : iterable of Var
+    live_out : collection of Var
         The variables that are read after them.
     may_go : callable
         Whether an assignment, a store or a compound statement may be removed where nothing needs it; the assignments
@@ -36,9 +36,10 @@ def remove_dead(
     root_of : callable
         One of the variables that may share memory with an array or list.
     """
-    marking = _Marking(may_go, root_of)
+    marking = _Marking(root_of)
     marking.enter(block, -1)
     marking.follow(live_out)
+    marking.keep_others(may_go)  # asked about little: most statements are live
     return marking.remaining(block, iter(range(len(marking.parents))))
 
 
@@ -57,99 +58,105 @@ def acts(block: Block) -> bool:
 class _Marking:
     """Statements by their position in the text."""
 
-    def __init__(self, may_go: Callable[[Stmt], bool], root_of: Callable[[Var], Var]) -> None:
-        self.may_go, self.root_of = may_go, root_of
+    def __init__(self, root_of: Callable[[Var], Var]) -> None:
+        self.root_of = root_of
         self.parents: list[int] = []
         self.statements: list[Stmt] = []
         self.live: set[int] = set()
         self.dead_targets: dict[int, set[Var]] = {}  # of parallel assignments
-        self.definitions: defaultdict[Var, list[tuple[int, Expr]]] = defaultdict(list)
+        self.definitions: defaultdict[Var, list[int]] = defaultdict(list)
         self.stores: defaultdict[Var, list[int]] = defaultdict(list)  # by the root of their array
         self.defined: set[Var] = set()  # variables whose definitions are live
-        self.read: set[Var] = set()  # roots whose contents are read
+        self.read: set[Var] = set()  # variables whose values or contents are read
         self.needed: list[int] = []
-        self.to_define: list[Var] = []
-        self.to_read: list[Var] = []
+        self.values: list[Expr] = []  # that live statements compute
 
     def enter(self, block: Block, parent: int) -> None:
-        """Note what may be removed, and what is live in any case."""
+        """Note what statements define."""
         for stmt in block:
             here = len(self.parents)
             self.parents.append(parent)
             self.statements.append(stmt)
             if type(stmt) is Assign:
-                self._enter_assignment(stmt, here)
-            elif type(stmt) is Comment:
-                if not self.may_go(stmt):
-                    self.live.add(here)  # without a need for what is around it
-            elif not self.may_go(stmt):
-                self.needed.append(here)
+                for target in stmt.targets:
+                    self.definitions[target].append(here)
+                if len(stmt.targets) > 1 and type(stmt.value) is Tuple:
+                    self.dead_targets[here] = set(stmt.targets)
             elif type(stmt) is Store:
                 self.stores[self.root_of(stmt.array)].append(here)
-            for inner in stmt.blocks:
-                self.enter(inner, here)
+            else:
+                for inner in stmt.blocks:
+                    self.enter(inner, here)
 
-    def _enter_assignment(self, stmt: Assign, here: int) -> None:
-        if len(stmt.targets) == 1 or not isinstance(stmt.value, Tuple):
-            if not self.may_go(stmt):
+    def keep_others(self, may_go: Callable[[Stmt], bool]) -> None:
+        """Mark the statements that nothing needs and that may not be removed either, and what they need."""
+        for here in reversed(range(len(self.statements))):  # what a statement needs stands before it, as a rule
+            stmt = self.statements[here]
+            if here in self.dead_targets and isinstance(stmt, Assign):
+                for target, value in traversal.pairs(stmt):
+                    if target not in self.defined and not may_go(Assign((target,), value, stmt.origin)):
+                        self._define(target)
+            elif here in self.live or may_go(stmt):
+                continue
+            elif type(stmt) is Comment:
+                self.live.add(here)  # without a need for what is around it
+            else:
                 self.needed.append(here)
-            for target in stmt.targets:
-                self.definitions[target].append((here, stmt.value))
-            return
-        self.dead_targets[here] = set(stmt.targets)
-        for target, value in traversal.pairs(stmt):
-            self.definitions[target].append((here, value))
-            if not self.may_go(Assign((target,), value, stmt.origin)):
-                self.to_define.append(target)
+            self.follow(())
 
-    def follow(self, live_out: Iterable[Var]) -> None:
+    def follow(self, live_out: Collection[Var]) -> None:
         """Mark what live statements need."""
-        self.to_read += live_out
-        while self.needed or self.to_define or self.to_read:
+        if live_out:
+            self._read(frozenset(live_out))
+        while self.needed or self.values:
+            while self.values:
+                contents, shapes = traversal.reads_by_kind(self.values.pop())
+                self._read(contents)
+                for var in shapes:
+                    if type(var.type) is ListOf:
+                        self._read(frozenset((var,)))
+                    else:
+                        self._define(var)
             while self.needed:
-                self._mark(self.needed.pop())
-            while self.to_read:
-                var = self.to_read.pop()
-                root = self.root_of(var)
-                if root not in self.read:
-                    self.read.add(root)
-                    self.needed += self.stores[root]
-                self.to_define.append(var)
-            while self.to_define:
-                var = self.to_define.pop()
-                if var not in self.defined:
-                    self.defined.add(var)
-                    for here, value in self.definitions[var]:
-                        self._define(here, var, value)
-
-    def _define(self, here: int, var: Var, value: Expr) -> None:
-        if here in self.dead_targets:
-            self.dead_targets[here].discard(var)
-            self._note(value)
-            self._keep(here)
-        else:
-            self._mark(here)
+                here = self.needed.pop()
+                if here not in self.live:
+                    self._mark(here)
 
     def _mark(self, here: int) -> None:
-        if here in self.live:
-            return
         self._keep(here)
         stmt = self.statements[here]
+        if type(stmt) is Assign:
+            self.values.append(stmt.value)
+            return
         if type(stmt) is Store:
-            self.to_define.append(stmt.array)
-        for header in traversal.value_headers(stmt):
-            self._note(header)
+            self._define(stmt.array)
+        self.values += traversal.value_headers(stmt)
+
+    def _read(self, found: Set[Var]) -> None:
+        new = found - self.read
+        self.read |= new
+        for var in new:
+            if type(var.type) is not Scalar and (root := self.root_of(var)) in self.stores:
+                self.needed += self.stores.pop(root)
+            self._define(var)
+
+    def _define(self, var: Var) -> None:
+        if var in self.defined:
+            return
+        self.defined.add(var)
+        for here in self.definitions.get(var, ()):
+            stmt = self.statements[here]
+            if here in self.dead_targets and isinstance(stmt, Assign):
+                self.dead_targets[here].discard(var)
+                self.values += [value for target, value in traversal.pairs(stmt) if target == var]
+                self._keep(here)
+            else:
+                self.needed.append(here)
 
     def _keep(self, here: int) -> None:
         self.live.add(here)
         if (parent := self.parents[here]) >= 0:
             self.needed.append(parent)
-
-    def _note(self, value: Expr) -> None:
-        contents, shapes = traversal.reads_by_kind(value)
-        self.to_read += contents
-        for var in shapes:
-            (self.to_read if isinstance(var.type, ListOf) else self.to_define).append(var)
 
     def remaining(self, block: Block, positions: Iterator[int]) -> Block:
         """What remains of a block, whose statements have the next positions."""

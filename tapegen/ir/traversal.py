@@ -182,12 +182,12 @@ def loads(node: Any) -> list[Load]:
     return [part for part in subexpressions(node) if type(part) is Load]
 
 
-def reads_by_kind(node: Any) -> tuple[set[Var], set[Var]]:
+def reads_by_kind(node: Any) -> tuple[Set[Var], Set[Var]]:
     """Vars whose contents an expression reads, and Vars of which it reads only the shape."""
+    if callees(node).isdisjoint(_SHAPE_ONLY):
+        return free_vars(node), _NONE
     contents: set[Var] = set()
     shapes: set[Var] = set()
-    if callees(node).isdisjoint(_SHAPE_ONLY):
-        return set(free_vars(node)), shapes
     work = [node]
     while work:
         found = work.pop()

@@ -237,7 +237,7 @@ class Program:
             )
 
         form: Form = "joint" if scalar else "record"
-        return self.once(f"stages of {active}", make, form=form)  # a gradient and a pullback often have the same
+        return self.once(_stages_of(active), make, form=form)  # a gradient and a pullback often have the same
 
     @property
     def pushed(self) -> Function:
@@ -285,8 +285,10 @@ class Program:
         key = f"outline of {form} {general}"
         found: Stages | Derived | None = self.parts.built.get(key)
         if found is None:
-            stored = self.on_disk(form, general=general)[1]
-            found = self.parts.built[key] = stored or self.stages(scalar=form == "joint")
+            scalar = form == "joint"
+            derived = _stages_of(self.selection.active_results(scalar=scalar)) in self.parts.built
+            stored = None if derived else self.on_disk(form, general=general)[1]
+            found = self.parts.built[key] = stored or self.stages(scalar=scalar)
         return found
 
     def on_disk(self, form: Form, *, general: bool) -> tuple[Place | None, Derived | None]:
@@ -310,6 +312,11 @@ class Program:
 
         found: tuple[Place | None, Derived | None] = self.once(f"{form} {general} on disk", look)
         return found
+
+
+def _stages_of(active: tuple[bool, ...]) -> str:
+    """The name of the programs of reverse mode with respect to some results."""
+    return f"stages of {active}"
 
 
 def _truncates(function: Function) -> bool:
