@@ -1,18 +1,21 @@
-"""Measure gradients within a budget of memory: `python -m benchmarks.memory [names]`.
+"""Measure gradients within a budget of memory: `python -m benchmarks.memory [names] [--write]`.
 
-Prints a Markdown table: each row is run in a process of its own, once with the budget and, where the recording fits
-into `RECORDED` bytes, once without.  The peak is what the process took for the call beyond what it had before.
+Prints Markdown tables, the last two for curves: time and peak against the number of iterations, and against the budget.
+Each row is run in a process of its own, once with the budget and, where the recording fits into `RECORDED` bytes, once
+without.  The peak is what the process took for the call beyond what it had before.  Seconds are processor time.
+`--write` puts the tables into `benchmarks/memory.md`; that takes some minutes.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import math
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +108,7 @@ def _random(*shape: int) -> np.ndarray:
 ROWS: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]], int, float]] = {
     "burgers, 1e3 cells": (burgers, lambda n: (_state(1000), 0.2, n), 10**4, 20e6),
     "burgers, 1e3 cells, long": (burgers, lambda n: (_state(1000), 0.2, n), 10**6, 200e6),
+    "burgers, 1e3 cells, little": (burgers, lambda n: (_state(1000), 0.2, n), 10**6, 2e6),
     "burgers, 1e4 cells": (burgers, lambda n: (_state(10_000), 0.2, n), 10**4, 100e6),
     "burgers, 1e4 cells, long": (burgers, lambda n: (_state(10_000), 0.2, n), 10**5, 500e6),
     "scalar while": (iterate, lambda n: (0.5, n), 10**7, 20e6),
@@ -114,78 +118,171 @@ ROWS: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]], int,
 }
 
 
+CURVES: dict[str, tuple[float, tuple[int, ...], int, tuple[float, ...]]] = {
+    "burgers, 1e3 cells": (
+        10e6,
+        (100, 1000, 10_000, 10**5, 10**6, 10**7),
+        10**5,
+        (2e9, 200e6, 20e6, 10e6, 5e6, 2e6, 1e6, 0.5e6, 0.2e6),
+    ),
+    "scalar while": (
+        1e6,
+        (100, 1000, 10_000, 10**5, 10**6, 10**7),
+        10**6,
+        (100e6, 10e6, 1e6, 100e3, 20e3, 5e3),
+    ),
+}
+"""Programs of which curves are drawn: budget and iterations of the first, iterations and budgets of the second."""
+
+HEADS = (
+    "| program | iterations | recorded, MB | peak, MB | seconds | us per iteration |",
+    "| program | budget, MB | peak, MB | seconds | ratio | checkpoints |",
+)
+
+
 def _peak() -> int:
     with open("/proc/self/status", encoding="ascii") as status:
         return next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM"))
 
 
-def run(name: str, budget: float) -> dict[str, float]:
-    """Time and memory of one gradient, after a call of few iterations that compiles."""
-    func, make, count, _ = ROWS[name]
+def run(name: str, budget: float, count: int) -> dict[str, Any]:
+    """Time and memory of one gradient, after a call of fewer iterations that compiles the same program."""
+    func, make, _, _ = ROWS[name]
     args = make(count)
     derived = tg.differentiable(func, backend="numba", memory=int(budget), cache=True)
-    derived.value_and_grad(*args)
+    enough = 1 + int(2 * budget * count / max(recorded_bytes(name, count), 1))
+    derived.value_and_grad(*make(min(enough, count)))
+    plan = derived.inspect(*args).report.memory
     tg.clear_workspaces()
+    ctypes.CDLL(None).malloc_trim(0)  # what the C library keeps would hide what the call takes
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak begins again
     before = _peak()
-    value, gradient = derived.value_and_grad(*args)
-    peak = _peak() - before
     taken: list[float] = []
-    while len(taken) < REPEATS and sum(taken) < LONGEST:
-        start = time.perf_counter()
-        derived.value_and_grad(*args)
-        taken.append(time.perf_counter() - start)
-    return {"seconds": min(taken), "peak": peak, "sum": float(np.sum(gradient)), "value": float(value)}
+    while not taken or (len(taken) < REPEATS and sum(taken) < LONGEST):
+        start = time.process_time()
+        value, gradient = derived.value_and_grad(*args)
+        taken.append(time.process_time() - start)
+    peak = _peak() - before
+    return {"seconds": min(taken), "peak": peak, "sum": float(np.sum(gradient)), "value": float(value), "plan": plan}
 
 
-def _alone(name: str, budget: float) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.memory", name, "--run", str(budget)]
+def _alone(name: str, *calls: tuple[float, int]) -> list[dict[str, Any]]:
+    """What calls with these budgets and numbers of iterations take, one after the other in one process."""
+    command = [sys.executable, "-m", "benchmarks.memory", name, "--run", json.dumps(calls)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     if ran.returncode:
         raise SystemExit(f"{name}: {ran.stderr}")
-    found: dict[str, float] = json.loads(ran.stdout)
-    return found
+    return [json.loads(line) for line in ran.stdout.splitlines()]
 
 
-def recorded_bytes(name: str) -> float:
-    """The bytes that one gradient records."""
-    func, make, count, _ = ROWS[name]
+def recorded_bytes(name: str, count: int) -> float:
+    """The bytes that one gradient records; a tape whose length is not known before grows to twice as much."""
+    func, make, _, _ = ROWS[name]
     args = make(min(count, 1000))
     found = tg.differentiable(func, backend="python")._specialise(args, {}).recorded_bytes()
     return sum(found.values()) * count / min(count, 1000)
 
 
-def row(name: str) -> str:
-    """One line of the table."""
-    _, _, count, budget = ROWS[name]
-    size = recorded_bytes(name)
-    within = _alone(name, budget)
-    cells = [name, f"{count:.0e}".replace("e+0", "e"), f"{budget / 1e6:.0f}", f"{size / 1e6:.0f}"]
-    if size < RECORDED:
-        recorded = _alone(name, 20e9)
-        assert recorded["value"] == within["value"], name
-        assert math.isclose(recorded["sum"], within["sum"], rel_tol=1e-13, abs_tol=1e-300), name
-        ratio = within["seconds"] / recorded["seconds"]
-        cells += [f"{recorded['peak'] / 1e6:.0f}", f"{within['peak'] / 1e6:.1f}", f"{recorded['seconds']:.3f}"]
-        cells += [f"{within['seconds']:.3f}", f"{ratio:.2f}"]
-    else:
-        cells += ["-", f"{within['peak'] / 1e6:.1f}", "-", f"{within['seconds']:.3f}", "-"]
-    return f"| {' | '.join(cells)} |"
+def rows(names: Sequence[str]) -> Iterator[str]:
+    """The lines of the table of programs."""
+    for name in names:
+        _, _, count, budget = ROWS[name]
+        size = recorded_bytes(name, count)
+        (within,) = _alone(name, (budget, count))
+        cells = [name, f"{count:.0e}".replace("e+0", "e"), f"{budget / 1e6:.0f}", f"{size / 1e6:.0f}"]
+        if size < RECORDED:
+            (recorded,) = _alone(name, (20e9, count))
+            _agree(name, recorded, within)
+            ratio = within["seconds"] / recorded["seconds"]
+            cells += [f"{recorded['peak'] / 1e6:.0f}", f"{within['peak'] / 1e6:.1f}", f"{recorded['seconds']:.3f}"]
+            cells += [f"{within['seconds']:.3f}", f"{ratio:.2f}"]
+        else:
+            cells += ["-", f"{within['peak'] / 1e6:.1f}", "-", f"{within['seconds']:.3f}", "-"]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _agree(name: str, a: dict[str, Any], b: dict[str, Any]) -> None:
+    assert a["value"] == b["value"], name
+    assert math.isclose(a["sum"], b["sum"], rel_tol=1e-13, abs_tol=1e-300), name
+
+
+def against_iterations() -> Iterator[str]:
+    """The lines of the table of numbers of iterations."""
+    for name, (budget, counts, _, _) in CURVES.items():
+        calls = [(budget, count) for count in counts]
+        for count, found in zip(counts, _alone(name, *calls), strict=True):
+            seconds = found["seconds"]
+            yield (
+                f"| {name}, {budget / 1e6:.0f} MB | {_power(count)} | {recorded_bytes(name, count) / 1e6:.4g} | "
+                f"{found['peak'] / 1e6:.2f} | {seconds:.3g} | {1e6 * seconds / count:.3g} |"
+            )
+
+
+def against_budget() -> Iterator[str]:
+    """The lines of the table of budgets; the first of a program is enough to record."""
+    for name, (_, _, count, budgets) in CURVES.items():
+        measured = _alone(name, *[(budget, count) for budget in budgets])
+        recorded = measured[0]
+        for budget, found in zip(budgets, measured, strict=True):
+            _agree(name, recorded, found)
+            made = [line.partition(": ")[2] for line in found["plan"] if "checkpoints" in line and ": " in line]
+            yield (
+                f"| {name}, {_power(count)} | {budget / 1e6:g} | {found['peak'] / 1e6:.2f} | {found['seconds']:.3g} | "
+                f"{found['seconds'] / recorded['seconds']:.2f} | {made[0] if made else '-'} |"
+            )
+
+
+def _power(count: int) -> str:
+    return f"1e{round(math.log10(count))}"
+
+
+def _told(head: str, lines: Iterator[str]) -> str:
+    """A table, printed as it is measured."""
+    found = [head, "|---" * head.count(" | ") + "|---|"]
+    print("\n".join(found))
+    for line in lines:
+        print(line, flush=True)
+        found.append(line)
+    print()
+    return "\n".join(found) + "\n"
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(ROWS)}")
-    parser.add_argument("--run", type=float, help=argparse.SUPPRESS)
+    parser.add_argument("--run", type=json.loads, help=argparse.SUPPRESS)
+    parser.add_argument("--write", action="store_true", help="write benchmarks/memory.md")
     options = parser.parse_args()
     if options.run:
-        print(json.dumps(run(options.names[0], options.run)))
+        for budget, count in options.run:
+            print(json.dumps(run(options.names[0], budget, count)))
         return
-    print(HEAD)
-    print("|---" * HEAD.count(" | ") + "|---|")
-    for name in options.names or ROWS:
-        print(row(name), flush=True)
+    table = _told(HEAD, rows(options.names or list(ROWS)))
+    if options.names:
+        return
+    curves = [_told(head, made()) for head, made in zip(HEADS, (against_iterations, against_budget), strict=True)]
+    if options.write:
+        Path(__file__).with_suffix(".md").write_text(TEXT.format(table, *curves), encoding="utf-8")
+
+
+TEXT = """# Gradients within a budget of memory
+
+`python -m benchmarks.memory --write`, one core. Seconds are processor time; the machine was busy with other work, so
+ratios vary by a third. Peaks are what the process took for a call beyond what it held before. A dash stands where the
+recording would take more than 6 GB.
+
+{}
+## Against the number of iterations
+
+A budget that does not change, and ten times as many iterations in each row.
+
+{}
+## Against the budget
+
+The first row of a program records. "up to" stands where the number of iterations is not known before the loop.
+
+{}"""
 
 
 if __name__ == "__main__":
