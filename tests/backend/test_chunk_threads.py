@@ -211,3 +211,47 @@ def test_another_process_finds_the_code_on_disk(tmp_path: Path) -> None:
 
 def test_written_modules_run_in_one_thread() -> None:
     assert "run_chunks" not in module_text([ExportRequest(terms, (X, W), {})])
+
+
+ENDLESS = """
+import math, os, signal, sys, threading, time
+import numpy as np
+from numba import prange
+import tapegen as tg
+
+tg.config.threads = 2
+
+def steps(x, bound):
+    total = 0.0
+    for i in prange(len(x)):
+        u = x[i]
+        while u < bound[i]:
+            u = math.sin(u) + 0.1
+        total += u
+    return total
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs behind them without
+derived = tg.differentiable(steps, backend="numba", parallel=True)
+assert not derived.inspect(np.ones(9), np.ones(9)).report.loops[0].reason
+x, bound = np.full(40_000, 0.5), np.full(40_000, 0.8)
+before = derived(x, bound)
+for place in (0, 20_000, 39_999):  # in a chunk of this thread, or of another one
+    endless = bound.copy()
+    endless[place] = 10.0
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    start = time.monotonic()
+    try:
+        derived(x, endless)
+    except KeyboardInterrupt:
+        assert time.monotonic() - start < 2.5
+        print("interrupted")
+    assert derived(x, bound) == before
+"""
+
+
+@pytest.mark.compiled
+def test_interrupt_ends_a_chunk_without_end(tmp_path: Path) -> None:
+    program = tmp_path / "endless.py"
+    program.write_text(ENDLESS)
+    ran = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, 3 * "interrupted\n", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba.core import event
 from numba.core.compiler import run_frontend
 
 import tapegen as tg
@@ -171,6 +173,37 @@ def test_interrupt_of_another_thread_waits_for_the_main_thread() -> None:
     finally:
         signal.signal(signal.SIGINT, handler)
     assert found == [expected]
+
+
+class _SignalWhileCompiling(event.Listener):
+    """A signal that arrives while C calls Python, as LLVM does: ctypes drops what its handler raises."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+
+    def on_start(self, found: Any) -> None:
+        if not self.sent:
+            self.sent += 1
+            ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))()
+
+    def on_end(self, found: Any) -> None:
+        pass
+
+
+@pytest.mark.compiled
+def test_interrupt_while_llvm_calls_python_is_not_lost() -> None:
+    derived = tg.differentiable(lambda x: x * math.sin(x) + 17.0, backend="numba", cache=False)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    hook = sys.unraisablehook
+    listener = _SignalWhileCompiling()
+    try:
+        with event.install_listener("numba:compile", listener), pytest.raises(KeyboardInterrupt):
+            derived.grad(0.5)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert listener.sent == 1
+    assert sys.unraisablehook is hook
+    assert derived.grad(0.5) == math.sin(0.5) + 0.5 * math.cos(0.5)
 
 
 def only_loops(x: float, n: int) -> Any:

@@ -228,6 +228,7 @@ def build_numba(
                 compile_in_background(entry, code)
         if source.only_reads:
             _share_with_read_only(entry)
+        _keep_interrupts(entry)
         weakref.finalize(entry, _forget, namespace, source)
     return entry
 
@@ -253,6 +254,17 @@ def _share_with_read_only(dispatcher: Any) -> None:
         return found
 
     dispatcher.compile = once
+
+
+def _keep_interrupts(dispatcher: Any) -> None:
+    """Let Ctrl-C end a call that compiles, wherever it arrives."""
+    compile_ = dispatcher.compile
+
+    def compile(signature: Any) -> Any:
+        with interrupts.kept():
+            return compile_(signature)
+
+    dispatcher.compile = compile
 
 
 def _writable(type_: Any) -> Any:

@@ -60,8 +60,11 @@ _HELD, _LIMIT, _DIVIDED, _REFUSED, _ITEMS = range(5)
 arrays; how many loops run chunks with tapes of their own; the bytes for which there was no room, and the items of the
 tape that was to have them.  Two more are those of `workspaces`."""
 
-_Account = ctypes.c_int64 * 7
-_OPEN = (0, _UNKNOWN, 0, 0, 0, _UNKNOWN, 0)
+INTERRUPTED = 7
+"""The field that says that a handler of signals has raised an error: threads that run chunks of the call stop."""
+
+_Account = ctypes.c_int64 * 8
+_OPEN = (0, _UNKNOWN, 0, 0, 0, _UNKNOWN, 0, 0)
 
 _unknown_call = _Account(*_OPEN)
 """The account of threads that tapegen has not seen."""
@@ -244,14 +247,14 @@ def provide() -> None:
     begins = ir.Function(module, ir.FunctionType(ir.VoidType(), []), f"{BEGIN}_here")
     builder = ir.IRBuilder(begins.append_basic_block())
     account = builder.call(finds, [])
-    is_whole = builder.icmp_signed("==", builder.load(_field(builder, account, _DIVIDED), typ=_NUMBER), _NUMBER(0))
+    is_whole = builder.icmp_signed("==", builder.load(field(builder, account, _DIVIDED), typ=_NUMBER), _NUMBER(0))
     with builder.if_then(is_whole):
-        builder.store(_NUMBER(0), _field(builder, account, _HELD))
+        builder.store(_NUMBER(0), field(builder, account, _HELD))
     builder.ret_void()
 
     divides = ir.Function(module, ir.FunctionType(ir.VoidType(), [_NUMBER]), f"{DIVIDE}_here")
     builder = ir.IRBuilder(divides.append_basic_block())
-    divided = _field(builder, builder.call(finds, []), _DIVIDED)
+    divided = field(builder, builder.call(finds, []), _DIVIDED)
     builder.atomic_rmw("add", divided, divides.args[0], "seq_cst")
     builder.ret_void()
 
@@ -273,11 +276,11 @@ def _define_room(module: ir.Module, finds: ir.Function) -> None:
     account = builder.call(finds, [])
     factor = builder.zext(is_tape, _NUMBER)
     largest = _NUMBER(ctypes.addressof(_largest_array)).inttoptr(ir.PointerType(_NUMBER))
-    of_tapes = builder.load(_field(builder, account, _LIMIT), typ=_NUMBER)
+    of_tapes = builder.load(field(builder, account, _LIMIT), typ=_NUMBER)
     is_given = builder.icmp_signed("!=", of_tapes, _NUMBER(_UNKNOWN))
     is_limited = builder.and_(builder.trunc(is_tape, ir.IntType(1)), is_given)
     limit = builder.select(is_limited, of_tapes, builder.load(largest, typ=_NUMBER))
-    place = _field(builder, account, _HELD)
+    place = field(builder, account, _HELD)
     held = builder.mul(builder.load(place, typ=_NUMBER), factor)  # tapes do not count for other arrays: they may die
     fits = builder.icmp_signed("<=", builder.add(held, size), limit)
     with builder.if_else(fits) as (yes, no):
@@ -285,15 +288,16 @@ def _define_room(module: ir.Module, finds: ir.Function) -> None:
             half = builder.ashr(size, _NUMBER(1))  # the tape that is doubled is freed
             builder.atomic_rmw("add", place, builder.mul(half, factor), "monotonic")
         with no:
-            builder.store(size, _field(builder, account, _REFUSED))
-            builder.store(items, _field(builder, account, _ITEMS))
+            builder.store(size, field(builder, account, _REFUSED))
+            builder.store(items, field(builder, account, _ITEMS))
     builder.ret(builder.zext(fits, _FLAG))
 
 
 _NUMBER, _FLAG = ir.IntType(64), ir.IntType(32)
 
 
-def _field(builder: ir.IRBuilder, account: ir.Value, k: int) -> ir.Value:
+def field(builder: ir.IRBuilder, account: ir.Value, k: int) -> ir.Value:
+    """A field of the account of a call."""
     return builder.gep(account, [_FLAG(k)], source_etype=_NUMBER)
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import inspect
@@ -12,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -53,6 +55,7 @@ def _note_main_thread() -> None:
 @functools.cache
 def provide() -> None:
     """Register the function in LLVM, so that compiled code finds it by its name."""
+    memory_limit.provide()
     _note_main_thread()
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_note_main_thread)
@@ -69,9 +72,10 @@ def provide() -> None:
     is_main = builder.icmp_unsigned(
         "==", call(builder, "PyThread_get_thread_ident", _NUMBER), builder.load(main, typ=_NUMBER)
     )
-    with builder.if_then(builder.not_(is_main)):  # the handlers run in another thread
+    with builder.if_then(builder.not_(is_main)):  # the handlers run in another thread, perhaps that of this call
         builder.store(_NUMBER(LONGEST), length)
-        builder.ret(_NUMBER(LONGEST))
+        stopped = builder.icmp_signed("!=", builder.load_atomic(_stop(builder), "monotonic", 8), _NUMBER(0))
+        builder.ret(builder.select(stopped, _NUMBER(0), _NUMBER(LONGEST)))
     now = _clock(builder)
     passed = builder.sub(now, builder.load(called_at, typ=_NUMBER))
     builder.store(now, called_at)
@@ -90,7 +94,9 @@ def provide() -> None:
         state = call(builder, "PyGILState_Ensure", _FLAG)
         raised = call(builder, "PyErr_CheckSignals", _FLAG)  # runs the handlers; what they raise is kept
         call(builder, "PyGILState_Release", llvm_ir.VoidType(), state)
-        builder.ret(builder.select(builder.icmp_signed("!=", raised, _FLAG(0)), _NUMBER(0), new))
+        with builder.if_then(builder.icmp_signed("!=", raised, _FLAG(0)), likely=False):
+            builder.store_atomic(_NUMBER(1), _stop(builder), "monotonic", 8)
+            builder.ret(_NUMBER(0))
     builder.ret(new)
     engine = llvm.create_mcjit_compiler(
         llvm.parse_assembly(str(module)), llvm.Target.from_default_triple().create_target_machine()
@@ -98,6 +104,11 @@ def provide() -> None:
     engine.finalize_object()
     llvm.add_symbol(POLL, engine.get_function_address(f"{POLL}_here"))
     _engines.append(engine)
+
+
+def _stop(builder: IRBuilder) -> Value:
+    """Emit the address of the mark of this thread's call."""
+    return memory_limit.field(builder, memory_limit.account_of_call(builder), memory_limit.INTERRUPTED)
 
 
 def _clock(builder: IRBuilder) -> Value:
@@ -123,6 +134,36 @@ def is_of_signal_handler(error: BaseException) -> bool:
             return True
         traceback = traceback.tb_next
     return False
+
+
+@contextlib.contextmanager
+def kept() -> Iterator[None]:
+    """Raise at the end what handlers of signals raise within, where ctypes would print it and go on.
+
+    LLVM calls Python when it has made machine code.  A signal that came meanwhile is handled there, and no error leaves
+    a function that C calls.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = sys.unraisablehook
+    lost: list[BaseException] = []
+
+    def note(found: Any) -> None:
+        error = found.exc_value
+        if isinstance(error, KeyboardInterrupt) or (error is not None and is_of_signal_handler(error)):
+            lost.append(error)
+        else:
+            before(found)
+
+    sys.unraisablehook = note
+    try:
+        yield
+    finally:
+        if sys.unraisablehook is note:
+            sys.unraisablehook = before
+    if lost:
+        raise lost[0]
 
 
 def _code_of(handler: Any) -> CodeType | None:

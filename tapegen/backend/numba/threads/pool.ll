@@ -19,6 +19,16 @@ define internal i32 @acquire(ptr %lock) {
   ret i32 %found
 }
 
+; whether a lock could be taken in a short time
+define internal i1 @acquire_soon(ptr %lock) {
+  %address = inttoptr i64 $acquire_for to ptr
+  %found = call i32 %address(ptr %lock, i64 $wait, i32 0)
+  %taken = icmp eq i32 %found, 1
+  ret i1 %taken
+}
+
+declare i64 @tapegen_interrupted(ptr)
+
 define internal void @release(ptr %lock) {
   %address = inttoptr i64 $release to ptr
   call void %address(ptr %lock)
@@ -200,8 +210,15 @@ rest:
   br i1 %nobody, label %end, label %asleep
 asleep:
   %lock = load ptr, ptr @done
-  call i32 @acquire(ptr %lock)
-  br label %end
+  %often = alloca i64
+  br label %doze
+doze:
+  %woken = call i1 @acquire_soon(ptr %lock)
+  br i1 %woken, label %end, label %poll
+poll:  ; after Ctrl-C the threads stop by themselves
+  store i64 $often, ptr %often
+  call i64 @tapegen_interrupted(ptr %often)
+  br label %doze
 end:
   store atomic i64 0, ptr @region seq_cst, align 8
   store atomic i32 0, ptr @busy seq_cst, align 4

@@ -23,6 +23,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from tapegen.backend.background.availability import is_worker, processors
+from tapegen.backend.numba.early_exits import interrupts
 from tapegen.settings import config, when_changed
 
 MOST = 256
@@ -33,6 +34,9 @@ RUN = "tapegen_run_chunks"
 
 _SPINS = 400
 """How often a thread looks for the next loop before it sleeps, about 10 microseconds: less than waking it takes."""
+
+_WAIT = 100_000
+"""Microseconds after which a caller that waits for other threads looks for interrupts."""
 
 _X86 = ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()")
 _ARM = ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)")
@@ -52,7 +56,10 @@ class _Pool:
             declared=declared,
             pause=pause,
             acquire=_address(python.PyThread_acquire_lock),
+            acquire_for=_address(python.PyThread_acquire_lock_timed),
             release=_address(python.PyThread_release_lock),
+            wait=_WAIT,
+            often=interrupts.LONGEST,
         )
         module = llvm.parse_assembly(text)
         module.triple = llvm.get_process_triple()
@@ -109,6 +116,7 @@ def _new_lock() -> int:
 
 @functools.cache
 def _pool() -> _Pool:
+    interrupts.provide()
     made = _Pool()
     llvm.add_symbol(RUN, made.address("run"))
     made.use(threads())

@@ -16,6 +16,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.callconv import RETCODE_EXC
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
@@ -85,7 +86,10 @@ def _lower(context: Any, builder: ir.IRBuilder, typed: Any, args: Sequence[Any])
     place = cgutils.alloca_once(builder, frame_type)
     count = values[0]
     builder.store(count, field(builder, place, _FAILED))
-    builder.store(memory_limit.account_of_call(builder), field(builder, place, _CALL))
+    account = memory_limit.account_of_call(builder)
+    interrupted = memory_limit.field(builder, account, memory_limit.INTERRUPTED)
+    builder.store(_NUMBER(0), interrupted)
+    builder.store(account, field(builder, place, _CALL))
     for k, value in enumerate(values):
         builder.store(value, field(builder, place, _ARGUMENTS, k))
     known = cgutils.get_or_insert_function(
@@ -109,4 +113,7 @@ def _lower(context: Any, builder: ir.IRBuilder, typed: Any, args: Sequence[Any])
         error = builder.load(field(builder, place, _ERRORS, first))
         found = context.call_conv._get_return_status(builder, code, builder.bitcast(error, status.excinfoptr.type))
         context.call_conv.return_status_propagate(builder, found)
+    is_interrupted = builder.icmp_signed("!=", builder.load(interrupted), _NUMBER(0))
+    with cgutils.if_unlikely(builder, is_interrupted):  # while it waited, and all chunks have ended
+        context.call_conv._return_errcode_raw(builder, RETCODE_EXC)
     return context.get_dummy_value()
