@@ -68,6 +68,68 @@ def test_what_decides_keeps_the_library() -> None:
     assert "vexp" not in lowered_text(text, *args(5))
 
 
+COLUMN = """
+def f(m, y, n):
+    s = 0.0
+    for i in range(n):
+        y[i] = np.exp({element})
+        s = s + np.exp(y[i]) * {element}
+    for i in range(n):
+        y[i] = np.exp({element})
+    return s
+"""
+
+
+@pytest.mark.parametrize(("element", "takes_vectors"), [("m[0, i]", True), ("m[i, 0]", False), ("m[i, i]", False)])
+def test_loops_along_columns_keep_the_library(element: str, takes_vectors: bool) -> None:
+    """LLVM takes no vector instructions where elements lie apart."""
+    text = COLUMN.format(element=element)
+    matrices = R.normal(size=(5, 5)), R.normal(size=5), 5
+    assert ("vexp" in lowered_text(text, *matrices)) is takes_vectors
+    assert_same(text, matrices)
+
+
+TESTED = """
+def f(x, y, n):
+    z = np.zeros(n)
+    for i in range(n):
+        z[i] = np.exp(x[i])
+    s = 0.0
+    for i in range(n):
+        s = s + z[i]
+    if {test}:
+        return s
+    return s * 2.0
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "decides"),
+    [
+        ("np.isfinite(s)", False),
+        ("np.isnan(np.log(s) - x[0] / s)", False),
+        ("math.isinf(s * y[0]) or s <= 0.0", False),
+        ("s > 0", False),
+        ("np.isfinite(s**2 - y[0])", False),
+        ("np.isfinite(s**-2 * np.log1p(y[0] - s))", True),
+        ("s > 1.0", True),
+        ("s - 1.0 > 0.0", True),
+        ("s * y[0] > 0.0", True),
+        ("s == 0.0", True),
+        ("np.isfinite(1.0 / (s - 3.0))", True),
+        ("np.isfinite(np.log(s + y[0]))", True),
+        ("np.isnan(np.sqrt(1.0 - s))", True),
+        ("np.isfinite(s ** y[0])", True),
+        ("np.isfinite(1.0 if s > 3.0 else np.inf)", True),
+    ],
+)
+def test_tests_that_do_not_depend_on_rounding(test: str, decides: bool) -> None:
+    """Sums of exponentials are positive in any rounding, and finite unless they overflow."""
+    text = TESTED.format(test=test)
+    assert ("vexp(" in body_of(lowered_text(text, *args(5)))) is not decides
+    assert_same(text, args(5), args(1))
+
+
 @pytest.mark.parametrize(
     ("angle", "counts"),
     [

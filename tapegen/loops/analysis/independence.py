@@ -46,6 +46,22 @@ def is_independent(
     return moving and all(not traversal.loads(item) for place in places for item in place)
 
 
+def accesses_columns(nest: LoopNest, values: Mapping[Var, Expr]) -> bool:
+    """Whether a single loop runs along another axis than the last one: LLVM takes no vectors where it does.
+
+    Parameters
+    ----------
+    nest : LoopNest
+        A single loop.
+    values : mapping
+        Integers of an iteration as functions of the counter.
+    """
+    (counter,) = nest.counters
+    varying = nest.assigned | {counter}
+    items = (item for access in nest.accesses for item in access.index[:-1])
+    return any(stride(traversal.substitute(item, values), counter, varying) for item in items)
+
+
 def is_short(loop: For) -> bool:
     """Whether a loop has so few iterations that a second loop does not pay."""
     return largest_trip_count(loop) <= _FEW

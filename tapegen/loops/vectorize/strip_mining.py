@@ -47,7 +47,7 @@ from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, Lo
 from tapegen.ir.types import INT, Array, Scalar
 from tapegen.loops.analysis.dependence import Access, LoopNest
 from tapegen.loops.analysis.flow_facts import FlowFacts
-from tapegen.loops.analysis.independence import is_independent, is_short, stride
+from tapegen.loops.analysis.independence import accesses_columns, is_independent, is_short, stride
 from tapegen.loops.analysis.loop_visitor import InnermostLoopPass
 from tapegen.loops.analysis.rounding_sensitive import deciding
 from tapegen.loops.vectorize.vector_calls import is_product, vector_form
@@ -149,6 +149,8 @@ class _StripMining(InnermostLoopPass):
         def lasts(array: Var) -> bool:
             return self.memory.own(array) is None
 
+        if accesses_columns(nest, {}):
+            return False
         return vector_form(nest.body, self._is_exact, lasts, self.names.copy()) is not None
 
     def _buffers(self, sums: dict[Var, Expr], loop: For) -> list[Var]:

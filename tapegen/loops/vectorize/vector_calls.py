@@ -48,7 +48,7 @@ from tapegen.ir.nodes import Assign, Block, Call, Comment, Const, Expr, For, Fun
 from tapegen.ir.types import BOOL, INT, Scalar
 from tapegen.loops.analysis.dependence import LoopNest
 from tapegen.loops.analysis.flow_facts import FlowFacts
-from tapegen.loops.analysis.independence import is_independent, is_short
+from tapegen.loops.analysis.independence import accesses_columns, is_independent, is_short
 from tapegen.loops.analysis.loop_visitor import InnermostLoopPass
 from tapegen.loops.analysis.rounding_sensitive import deciding, overflowing
 from tapegen.loops.legalize.scalar_ops import dtype_of
@@ -94,6 +94,8 @@ class _Vectorization(InnermostLoopPass):
         (loop,) = nest.loops
         head, values = _induction(nest)
         if is_short(loop) or not is_independent(nest, set(), self.memory.group, values):
+            return [nest.stmt]
+        if accesses_columns(nest, values):
             return [nest.stmt]
         sums: dict[Var, Var] = self.sums.get(loop, {})
 
