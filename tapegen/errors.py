@@ -9,7 +9,7 @@ from __future__ import annotations
 import linecache
 import sys
 import unicodedata
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
@@ -44,7 +44,9 @@ class Span:
     @property
     def of_adjoint(self) -> Span:
         """The same place, for what serves the backward sweep of the statement there."""
-        return self if self.adjoint else replace(self, adjoint=True)
+        if self.adjoint:
+            return self
+        return Span(self.file, self.line, self.column, self.end_line, self.end_column, self.lines, adjoint=True)
 
     def source_line(self) -> str:
         """The first line of the place, without its newline; empty when the text cannot be read."""

@@ -35,7 +35,6 @@ from tapegen.loops.locality.dead_stores import eliminate_dead_stores
 from tapegen.loops.locality.fusion import fuse_loops
 from tapegen.loops.locality.imperfect_interchange import interchange_imperfect_nests
 from tapegen.loops.locality.interchange import interchange_loops
-from tapegen.loops.locality.invariant_loads import hoist_invariant_loads
 from tapegen.loops.locality.live_range_splitting import split_live_ranges
 from tapegen.loops.locality.outer_fusion import fuse_outer_loops
 from tapegen.loops.locality.scalar_replacement import replace_scalars
@@ -90,7 +89,6 @@ PASSES: tuple[Pass[Function], ...] = (
     Pass("split_live_ranges", split_live_ranges, "a name for each life of an array, which later passes tell apart"),
     Pass("unroll_short_loops", unroll_short_loops, "elements of small arrays as scalars"),
     Pass("interchange_loops", interchange_loops, "inner loops along adjacent elements"),
-    Pass("hoist_invariant_loads", hoist_invariant_loads, "elements that do not change are read once, before the loop"),
     Pass("reduce_recurrence_height", reduce_recurrence_height, "shorter chains of operations between iterations"),
     Pass("separate_scatters", separate_scatters, "additions to neighbours in nests of their own, to be gathered"),
     Pass("reverse_loops", reverse_loops, "loops that count up take vector instructions and fuse"),

@@ -125,7 +125,6 @@ FIRES: dict[str, Any] = {
     "split_excluded_iterations": other_pairs,
     "unroll_short_loops": small_vectors,
     "split_live_ranges": reassigned,
-    "hoist_invariant_loads": "cholesky",
     "reduce_recurrence_height": "newton",
     "separate_scatters": residuals,
     "reverse_loops": "lu",

@@ -3,7 +3,6 @@
 * `dead_stores` - dead code and dead store elimination
 * `live_range_splitting` - one array variable for each live range
 * `interchange` - interchange of perfect loop nests
-* `invariant_loads` - invariant loads hoisted out of innermost loops
 * `block_items` - the statements of a block as items that passes move
 * `check_hoisting` - checks and scalar definitions hoisted before loop nests
 * `outer_fusion` - fusion of outer loops that pass through the same rows

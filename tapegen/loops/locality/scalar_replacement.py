@@ -20,11 +20,34 @@ After::
                 a_here -= a[i, k] * a[j, k]
             a[i, j] = a_here
         return a
+
+An assignment whose operands are such elements, which the loop only reads, is hoisted out of it (loop-invariant code
+motion), if they have been accessed before: then reading them is within bounds even if there is no iteration.
+
+Before::
+
+    def f(x: "f8[:]", y: "f8[:]"):
+        x[0] = 1.0
+        for i in range(1, x.shape[0]):
+            first = x[0]
+            x[i] = first * y[i]
+        return x
+
+After::
+
+    def f(x, y):
+        x[0] = 1.0
+        first = x[0]
+        for i in range(1, x.shape[0]):
+            x[i] = first * y[i]
+        return x
 """
 
 from __future__ import annotations
 
+import functools
 import operator
+from collections import Counter
 from collections.abc import Container, Iterator, Set
 from dataclasses import replace
 from typing import Any
@@ -33,7 +56,7 @@ from tapegen.ir import traversal
 from tapegen.ir.affine import minus
 from tapegen.ir.nodes import Assign, Call, Const, Expr, For, Function, If, Load, Stmt, Store, Var
 from tapegen.ir.types import BOOL, Array, Scalar
-from tapegen.loops.analysis.dependence import Access, LoopNest
+from tapegen.loops.analysis.dependence import Access, LoopNest, in_loops
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.loop_visitor import InnermostLoopPass, already_accessed, is_within, unconditional_loads
 from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
@@ -45,15 +68,45 @@ Element = tuple[Var, tuple[Any, ...]]
 
 def replace_scalars(function: Function) -> Function:
     """The same program with scalars for the elements that innermost loops access in every iteration."""
-    return traversal.with_body(function, _Holding(function).block(function.body))
+    return traversal.with_body(function, _ScalarReplacement(function).block(function.body))
 
 
-class _Holding(InnermostLoopPass):
+class _ScalarReplacement(InnermostLoopPass):
+    @functools.cached_property
+    def assigned(self) -> Counter[Var]:
+        """The number of assignments of each variable."""
+        return Counter([var for stmt in traversal.statements(self.function.body) for var in stmt.targets])
+
     def rewrite(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
         """The loop with scalars for elements, between the statements that load and store these."""
-        (loop,) = nest.loops
         if nest.checks:  # where the loop raises, elements must have been stored
             return [nest.stmt]
+        hoisted: list[Stmt] = []
+        for stmt in nest.body:
+            if isinstance(stmt, Assign) and self._is_invariant(stmt, nest, [*before, *hoisted]):
+                hoisted.append(stmt)
+                rest = in_loops(nest.loops, tuple(each for each in nest.body if each is not stmt))
+                assert rest is not None
+                nest = rest
+        before += hoisted
+        return self._in_registers(nest, before, outside)
+
+    def _is_invariant(self, stmt: Assign, nest: LoopNest, before: list[Stmt]) -> bool:
+        """Whether an iteration computes the same value from elements, also where the loop makes no iteration."""
+        loads = traversal.loads(stmt.value)
+        (target,) = stmt.targets
+        if not loads or self.assigned[target] > 1 or traversal.free_vars(stmt.value) & {*nest.counters, *nest.assigned}:
+            return False
+        writes = [access for access in nest.accesses if access.writes]
+        return all(
+            already_accessed(load, before)
+            and not any(self.may_alias(load.array, load.index, write) for write in writes)
+            for load in loads
+        )
+
+    def _in_registers(self, nest: LoopNest, before: list[Stmt], outside: FlowFacts) -> list[Stmt]:
+        """The loop with scalars for elements that all its iterations access."""
+        (loop,) = nest.loops
         numbers = {element: self._number(element[0]) for element in self._elements(nest)}
         if not numbers:
             return [nest.stmt]

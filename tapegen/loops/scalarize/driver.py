@@ -132,9 +132,11 @@ class Scalarizer(StructuredBuilder):
             assert self.trials != "none"
             trials: Trials = "fresh" if self.trials == "remembered" else "none"
             return Scalarizer(self.function, self.boundscheck, trials, self.messages, self.speculative).run()
-        body = remove_dead(
-            tuple(self.out), (), lambda stmt: isinstance(stmt, Assign) and self.optional.issuperset(stmt.targets)
-        )
+        body = tuple(self.out)
+        if self.optional.difference(*map(traversal.reads, body)):
+            body = remove_dead(
+                body, (), lambda stmt: isinstance(stmt, Assign) and self.optional.issuperset(stmt.targets)
+            )
         for var, refusal in self.unsupported_views.items():
             if any(var in traversal.reads(stmt) for stmt in body):
                 raise refusal
