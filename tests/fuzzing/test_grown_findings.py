@@ -283,6 +283,10 @@ FOUND = {
         "r = scipy.signal.csd(np.array([2, -1, 0, 1, 3, -2]), v, nperseg=4)[1]\n    return np.sum(np.sin(r.real))",
         "np.array([1.0, -0.4, 1.6, 0.3, 0.7, -1.1])",
     ),
+    "options by position that do not change the result": (
+        "return np.broadcast_to(v, (2, 3), True) * np.sort(v, -1, 'heapsort') + np.array(v, None)",
+        "np.array([1.0, -0.4, 1.6])",
+    ),
     "elements deleted and inserted at a slice": (
         """a, b = np.delete(v, slice(0, 2)), np.delete(v.reshape(2, 2), slice(None, 1), axis=1)
     c, d = np.insert(v, slice(1, 3), v[:2]), np.insert(v.reshape(2, 2), np.s_[::-2], v[0], 1)

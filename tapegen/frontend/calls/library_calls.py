@@ -112,6 +112,7 @@ def call_library(cx: Context, func: Any, args: list[Any], kwargs: dict[str, Any]
         return _ufunc_method(cx, owner, func.__name__, args, kwargs, hint)
     args, kwargs = _outputs_by_name(cx, func, args, kwargs)
     _refuse_overwriting(cx, func, args, kwargs)
+    args = _without_how(func, args)
     kwargs = {name: value for name, value in kwargs.items() if not _is_how(func, name, value)}
     if isinstance(func, np.ufunc) and func.nout == 1 and known_value(kwargs.get("order")) in ("C", "F"):
         return _in_order(cx, func, args, kwargs, hint)
@@ -245,6 +246,14 @@ def _is_operand(name: str, kwargs: dict[str, Any]) -> bool:
 
 def _is_array(value: Any) -> bool:
     return isinstance(value, Leaf) and (isinstance(value.type, Array) or is_floating(value.type))
+
+
+def _without_how(func: Any, args: list[Any]) -> list[Any]:
+    """Positional arguments without the last ones that affect only how the result is computed."""
+    names = _names_of(func)
+    while 1 < len(args) <= len(names) and _is_how(func, names[len(args) - 1], args[-1]):
+        args = args[:-1]
+    return args
 
 
 @functools.cache
