@@ -363,7 +363,7 @@ REFUSED_ONES = {
 
 
 def module(body: str, argument: str) -> str:
-    modules = ("integrate", "interpolate", "linalg", "signal", "special")
+    modules = ("integrate", "interpolate", "linalg", "signal", "special", "stats")
     head = "import numpy as np\n" + "".join(f"import scipy.{name}\n" for name in modules)
     head += "from scipy import ndimage\n\n\n"
     return head + f"def f(v):\n    {body}\n\n\ndef arguments():\n    return ({argument},)\n"
@@ -372,6 +372,35 @@ def module(body: str, argument: str) -> str:
 @pytest.mark.parametrize("name", FOUND)
 def test_what_was_found_is_right(name: str) -> None:
     verdict = judge(module(*FOUND[name]), PYTHON)
+    assert verdict.kind == RIGHT, verdict
+
+
+COMPILED = {
+    "a formula in another precision than the function": (
+        """w = v.astype(np.float32)
+    a, b = scipy.linalg.expm_frechet(w, v.T)
+    return np.sum(np.sin(a)) + np.sum(b) + np.sum(np.quantile(w, 0.3, axis=0, keepdims=True))""",
+        "np.array([[1.0, -0.4], [0.6, 1.2]])",
+    ),
+    "distribution functions of single precision": (
+        """w = v.astype(np.float32)
+    return tuple([scipy.stats.norm.cdf(w), scipy.stats.norm.sf(w, 0.3), scipy.stats.gumbel_r.cdf(w, 0.2, 1.3)])""",
+        "np.array([1.0, -0.4, 0.7])",
+    ),
+    "an array of another shape like one": (
+        "return np.ones_like(v, shape=0, subok=True), v * np.zeros_like(v, shape=(2, 1), device='cpu')",
+        "np.array([1.0, -0.4, 0.7])",
+    ),
+    "the one axis of a vector": (
+        "return np.sin(np.transpose(v, axes=0) * np.transpose(v, None))",
+        "np.array([1.0, 0.7])",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_what_was_found_in_compiled_text_is_right(name: str) -> None:
+    verdict = judge(module(*COMPILED[name]), ("primal", "reverse", "forward", "loops"))
     assert verdict.kind == RIGHT, verdict
 
 

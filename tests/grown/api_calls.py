@@ -42,6 +42,8 @@ class Caller:
         self.target = target
         self.name = target.name
         self.seed = seed
+        rule = None if target.func is None else rule_of(target.func)
+        self.phases = rule is not None and rule.phases
         self.rng = random.Random()
         self.trying: Trying = str
         self.given: list[tuple[str, str]] = []
@@ -106,8 +108,7 @@ class Caller:
         The phases of complex eigenvectors and singular vectors are arbitrary, and so are derivatives of their parts.
         """
         roll = self.rng.random()
-        rule = None if self.target.func is None else rule_of(self.target.func)
-        if roll < 0.06 and np.all(np.isfinite(value)) and not (rule is not None and rule.phases):
+        if roll < 0.06 and np.all(np.isfinite(value)) and not self.phases:
             return value + 1j * np.round(0.7 * np.cos(3.0 * np.asarray(value)), 3)
         if roll < 0.11 and np.all(np.isfinite(value)):
             return np.round(value).astype(int) if isinstance(value, np.ndarray) else round(float(value))
@@ -313,7 +314,10 @@ class Caller:
         if not parts:
             return f"np.sum(np.sin({self.given[0][0]} * 2.0))"
         if self.rng.random() < 0.6:  # a zero more, in a set that grows where equal numbers move apart, is a jump, too
-            return " + ".join(f"np.sum(np.sin({part} + 0.5))" for part in parts)
+            form = "np.sum(np.sin({0} + 0.5))"
+            if self.phases:  # eigenvalues that change places are a jump: at a diagonal matrix, of schur
+                form = "np.dot(np.cos(np.arange(np.size({0}))), np.sin(np.ravel({0}) + 0.5))"
+            return " + ".join(map(form.format, parts))
         return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
     def ends(self, name: str, value: Any) -> list[str]:

@@ -505,8 +505,11 @@ def like(numbers: np.ndarray, leaf: Any) -> Any:
 
 
 def joins(text: str) -> bool:
-    """Whether a name may hold numbers of several kinds on several paths; in `np.polyval`, too, there is a loop."""
-    return "polyval(" in text or any(
+    """Whether a name may hold numbers of several kinds on several paths.
+
+    `np.polyval` of no coefficients and `simpson` of an odd number of points give numbers of another kind, too.
+    """
+    return any(f"{name}(" in text for name in ("polyval", "simpson")) or any(
         isinstance(node, ast.If | ast.For | ast.While | ast.IfExp | ast.BoolOp) for node in ast.walk(ast.parse(text))
     )
 

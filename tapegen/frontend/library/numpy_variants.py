@@ -172,9 +172,11 @@ def _of_another_shape(like: Any, plain: Any) -> None:
         if known_value(shape) is None:
             return call_library(cx, like, args, kwargs, hint)
         names = ("a", "fill_value", "dtype", "order") if like is np.full_like else ("a", "dtype", "order")
-        named = dict(zip(names, args, strict=False)) | kwargs
+        named = dict(zip((*names, "subok"), args, strict=False)) | kwargs
+        named = {name: value for name, value in named.items() if name not in ("subok", "device")}
         if not named.keys() <= {*names}:
-            return call_library(cx, like, args, {**kwargs, "shape": shape}, hint)
+            reason = f"'shape=' of np.{like.__name__} has no rule with other keywords."
+            raise cx.refusal(NotDifferentiable, reason, f"Use np.{plain.__name__}.")
         array = named["a"] if type_of(named["a"]) is not None else emit_call(cx, np.array, (named["a"],))
         dtype = named.get("dtype", StaticValue(None))
         if known_value(dtype) is None:
@@ -188,6 +190,16 @@ _of_another_shape(np.empty_like, np.empty)
 _of_another_shape(np.zeros_like, np.zeros)
 _of_another_shape(np.ones_like, np.ones)
 _of_another_shape(np.full_like, np.full)
+
+
+@handles(np.transpose, takes="a, axes=None")
+def _transpose(cx: Context, args: Args, kwargs: Kwargs, hint: Hint) -> Any:
+    """The one axis of a vector may be a number."""
+    if len(args) > 1 and isinstance(axis := known_value(args[1]), int):
+        args = [args[0], StaticValue((axis,))]
+    if len(args) > 1 and known_value(args[1]) is None:
+        args = args[:1]
+    return call_library(cx, np.transpose, args, kwargs, hint)
 
 
 @handles(np.diag_indices, takes="n, ndim=2")

@@ -36,7 +36,7 @@ from tapegen.errors import NoCompiledForm, TapegenError
 from tapegen.frontend.calls.custom_rules import own_rule
 from tapegen.frontend.templates.cache import expand_template as from_template
 from tapegen.frontend.values.pytree import Abstract, Leaf, StaticValue, Struct
-from tapegen.ir import intrinsics, traversal
+from tapegen.ir import builders, intrinsics, traversal
 from tapegen.ir.names import TEMPORARY, NameSupply
 from tapegen.ir.nodes import (
     Assign,
@@ -59,7 +59,7 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.printer import callable_text
-from tapegen.ir.types import BOOL, INT, Array, Scalar, Type
+from tapegen.ir.types import BOOL, INT, Array, Scalar, TupleOf, Type
 from tapegen.loops.legalize.registry import FILL, LAZY, REWRITE, SCALAR, SEVERAL
 from tapegen.loops.legalize.scalar_ops import OPERATIONS
 from tapegen.loops.library import linalg_templates, templates  # noqa: F401  (register templates)
@@ -249,12 +249,20 @@ def _value_of(call: Call, body: Callable[..., Any], names: NameSupply, stmt: Stm
     expr = _expression(value)
     if expr is None:
         return None
+    expr = _in_type(expr, call.type)
     if isinstance(expr, Tuple):
         return _block((*arguments, *placed(block, stmt)), names), expr
     if isinstance(call.type, Array) and call.type.rank == 0 and isinstance(expr.type, Scalar):
         expr = Call(np.full, (Tuple(()), expr), (), call.type)
     result = Var(names.fresh(TEMPORARY), call.type)
     return _block((*arguments, *placed(block, stmt), Assign((result,), expr, stmt.origin)), names), result
+
+
+def _in_type(expr: Expr, type_: Type) -> Expr:
+    """The value of a formula in the precision of the function's results, which may be higher."""
+    if isinstance(expr, Tuple) and isinstance(type_, TupleOf):
+        return Tuple(tuple(map(_in_type, expr.items, type_.items)))
+    return builders.cast(expr, type_.dtype) if isinstance(type_, (Array, Scalar)) else expr
 
 
 def _expression(value: Abstract) -> Expr | None:

@@ -20,6 +20,15 @@ def inside(test, log):
     return np.where(test, log, -math.inf)
 
 
+def standardized(x, loc, scale):
+    """`(x - loc) / scale` in double precision: so are the results of `scipy.stats`."""
+    return in_double((x - loc) / scale)
+
+
+def in_double(x):
+    return x if np.result_type(x) == np.float64 else np.positive(x, dtype=np.float64)
+
+
 def positive(rng):
     return rng.uniform(0.4, 2.0, 4)
 
@@ -43,101 +52,101 @@ LOC, SCALE = fixed(0.2), fixed(1.3)
 
 @expands(stats.norm.logpdf, shapes=[any_sign, LOC, SCALE])
 def norm_logpdf(x, loc=0.0, scale=1.0):
-    z = (x - loc) / scale
+    z = standardized(x, loc, scale)
     return -0.5 * z * z - 0.5 * LOG_TWO_PI - np.log(scale)
 
 
 @expands(stats.norm.pdf, shapes=[any_sign, LOC, SCALE])
 def norm_pdf(x, loc=0.0, scale=1.0):
-    z = (x - loc) / scale
+    z = standardized(x, loc, scale)
     return np.exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * scale)
 
 
 @expands(stats.norm.cdf, shapes=[any_sign, LOC, SCALE])
 def norm_cdf(x, loc=0.0, scale=1.0):
-    return special.ndtr((x - loc) / scale)
+    return special.ndtr(standardized(x, loc, scale))
 
 
 @expands(stats.norm.logcdf, shapes=[any_sign, LOC, SCALE])
 def norm_logcdf(x, loc=0.0, scale=1.0):
-    return special.log_ndtr((x - loc) / scale)
+    return special.log_ndtr(standardized(x, loc, scale))
 
 
 @expands(stats.norm.sf, shapes=[any_sign, LOC, SCALE])
 def norm_sf(x, loc=0.0, scale=1.0):
-    return special.ndtr((loc - x) / scale)
+    return special.ndtr(-standardized(x, loc, scale))
 
 
 @expands(stats.norm.ppf, shapes=[fraction, LOC, SCALE])
 def norm_ppf(q, loc=0.0, scale=1.0):
-    return special.ndtri(q) * scale + loc
+    return in_double(special.ndtri(q) * scale + loc)
 
 
 @expands(stats.cauchy.logpdf, shapes=[any_sign, LOC, SCALE])
 def cauchy_logpdf(x, loc=0.0, scale=1.0):
-    z = (x - loc) / scale
+    z = standardized(x, loc, scale)
     return -math.log(math.pi) - np.log1p(z * z) - np.log(scale)
 
 
 @expands(stats.cauchy.cdf, shapes=[any_sign, LOC, SCALE])
 def cauchy_cdf(x, loc=0.0, scale=1.0):
-    return 0.5 + np.arctan((x - loc) / scale) / math.pi
+    return 0.5 + np.arctan(standardized(x, loc, scale)) / math.pi
 
 
 @expands(stats.laplace.logpdf, shapes=[any_sign, LOC, SCALE])
 def laplace_logpdf(x, loc=0.0, scale=1.0):
-    return -np.abs((x - loc) / scale) - math.log(2.0) - np.log(scale)
+    return -np.abs(standardized(x, loc, scale)) - math.log(2.0) - np.log(scale)
 
 
 @expands(stats.laplace.cdf, shapes=[any_sign, LOC, SCALE])
 def laplace_cdf(x, loc=0.0, scale=1.0):
-    z = (x - loc) / scale
+    z = standardized(x, loc, scale)
     tail = 0.5 * np.exp(-np.abs(z))
     return np.where(z > 0.0, 1.0 - tail, tail)
 
 
 @expands(stats.logistic.logpdf, shapes=[any_sign, LOC, SCALE])
 def logistic_logpdf(x, loc=0.0, scale=1.0):
-    y = -np.abs((x - loc) / scale)
+    y = -np.abs(standardized(x, loc, scale))
     return y - 2.0 * np.log1p(np.exp(y)) - np.log(scale)
 
 
 @expands(stats.logistic.cdf, shapes=[any_sign, LOC, SCALE])
 def logistic_cdf(x, loc=0.0, scale=1.0):
-    return special.expit((x - loc) / scale)
+    return special.expit(standardized(x, loc, scale))
 
 
 @expands(stats.gumbel_r.logpdf, shapes=[any_sign, LOC, SCALE])
 def gumbel_r_logpdf(x, loc=0.0, scale=1.0):
-    z = (x - loc) / scale
+    z = standardized(x, loc, scale)
     return -z - np.exp(-z) - np.log(scale)
 
 
 @expands(stats.gumbel_r.cdf, shapes=[any_sign, LOC, SCALE])
 def gumbel_r_cdf(x, loc=0.0, scale=1.0):
-    return np.exp(-np.exp(-(x - loc) / scale))
+    return np.exp(-np.exp(-standardized(x, loc, scale)))
 
 
 @expands(stats.gumbel_l.logpdf, shapes=[any_sign, LOC, SCALE])
 def gumbel_l_logpdf(x, loc=0.0, scale=1.0):
-    z = (x - loc) / scale
+    z = standardized(x, loc, scale)
     return z - np.exp(z) - np.log(scale)
 
 
 @expands(stats.gumbel_l.cdf, shapes=[any_sign, LOC, SCALE])
 def gumbel_l_cdf(x, loc=0.0, scale=1.0):
-    return -np.expm1(-np.exp((x - loc) / scale))
+    return -np.expm1(-np.exp(standardized(x, loc, scale)))
 
 
 @expands(stats.expon.logpdf, shapes=[positive, fixed(0.1), SCALE])
 def expon_logpdf(x, loc=0.0, scale=1.0):
-    z = (x - loc) / scale
+    z = standardized(x, loc, scale)
     return inside(z >= 0.0, -z - np.log(scale))
 
 
 @expands(stats.expon.cdf, shapes=[positive, fixed(0.1), SCALE])
 def expon_cdf(x, loc=0.0, scale=1.0):
-    z = (x - loc) / scale
+    z = standardized(x, loc, scale)
     return np.where(z >= 0.0, -np.expm1(-z), 0.0)
 
 
@@ -148,7 +157,7 @@ def uniform_logpdf(x, loc=0.0, scale=1.0):
 
 @expands(stats.uniform.cdf, shapes=[fraction, fixed(-0.2), fixed(1.3)])
 def uniform_cdf(x, loc=0.0, scale=1.0):
-    return np.clip((x - loc) / scale, 0.0, 1.0)
+    return np.clip(standardized(x, loc, scale), 0.0, 1.0)
 
 
 # ---- one or two more parameters ------------------------------------------------------------------------------------
@@ -156,7 +165,7 @@ def uniform_cdf(x, loc=0.0, scale=1.0):
 
 @expands(stats.t.logpdf, shapes=[any_sign, fixed(3.5), LOC, SCALE])
 def t_logpdf(x, df, loc=0.0, scale=1.0):
-    z = (x - loc) / scale
+    z = standardized(x, loc, scale)
     half = 0.5 * (df + 1.0)
     constant = special.gammaln(half) - special.gammaln(0.5 * df) - 0.5 * np.log(math.pi * df)
     return constant - half * np.log1p(z * z / df) - np.log(scale)
@@ -164,46 +173,46 @@ def t_logpdf(x, df, loc=0.0, scale=1.0):
 
 @expands(stats.gamma.logpdf, shapes=[positive, fixed(1.7), fixed(0.1), SCALE])
 def gamma_logpdf(x, a, loc=0.0, scale=1.0):
-    z = (x - loc) / scale
+    z = standardized(x, loc, scale)
     return inside(z >= 0.0, special.xlogy(a - 1.0, z) - z - special.gammaln(a) - np.log(scale))
 
 
 @expands(stats.chi2.logpdf, shapes=[positive, fixed(3.5), fixed(0.1), SCALE])
 def chi2_logpdf(x, df, loc=0.0, scale=1.0):
-    z = 0.5 * (x - loc) / scale
+    z = 0.5 * standardized(x, loc, scale)
     half = 0.5 * df
     return inside(z >= 0.0, special.xlogy(half - 1.0, z) - z - special.gammaln(half) - np.log(2.0 * scale))
 
 
 @expands(stats.beta.logpdf, shapes=[fraction, fixed(1.7), fixed(2.4), fixed(-0.1), fixed(1.3)])
 def beta_logpdf(x, a, b, loc=0.0, scale=1.0):
-    z = (x - loc) / scale
+    z = standardized(x, loc, scale)
     log = special.xlog1py(b - 1.0, -z) + special.xlogy(a - 1.0, z) - special.betaln(a, b) - np.log(scale)
     return inside((z >= 0.0) & (z <= 1.0), log)
 
 
 @expands(stats.pareto.logpdf, shapes=[lambda rng: rng.uniform(1.6, 3.0, 4), fixed(2.3), fixed(0.1), SCALE])
 def pareto_logpdf(x, b, loc=0.0, scale=1.0):
-    z = (x - loc) / scale
+    z = standardized(x, loc, scale)
     return inside(z >= 1.0, np.log(b) - (b + 1.0) * np.log(z) - np.log(scale))
 
 
 @expands(stats.pareto.cdf, shapes=[lambda rng: rng.uniform(1.6, 3.0, 4), fixed(2.3), fixed(0.1), SCALE])
 def pareto_cdf(x, b, loc=0.0, scale=1.0):
-    z = (x - loc) / scale
+    z = standardized(x, loc, scale)
     return np.where(z >= 1.0, -np.expm1(-b * np.log(z)), 0.0)
 
 
 @expands(stats.gennorm.logpdf, shapes=[positive, fixed(1.7), fixed(0.1), SCALE])
 def gennorm_logpdf(x, beta, loc=0.0, scale=1.0):
-    z = np.abs((x - loc) / scale)
+    z = np.abs(standardized(x, loc, scale))
     return np.log(0.5 * beta) - special.gammaln(1.0 / beta) - z**beta - np.log(scale)
 
 
 @expands(stats.truncnorm.logpdf, shapes=[fraction, fixed(-0.7), fixed(1.4), fixed(0.1), SCALE])
 def truncnorm_logpdf(x, a, b, loc=0.0, scale=1.0):
     """The mass between the bounds is taken in the lower tail, where it is small against neither 1 nor itself."""
-    z = (x - loc) / scale
+    z = standardized(x, loc, scale)
     low = special.log_ndtr(np.where(a > 0.0, -b, a))
     high = special.log_ndtr(np.where(a > 0.0, -a, b))
     mass = high + np.log1p(-np.exp(low - high))
@@ -212,13 +221,13 @@ def truncnorm_logpdf(x, a, b, loc=0.0, scale=1.0):
 
 @expands(stats.vonmises.logpdf, shapes=[any_sign, fixed(1.7), LOC, SCALE])
 def vonmises_logpdf(x, kappa, loc=0.0, scale=1.0):
-    z = (x - loc) / scale
+    z = standardized(x, loc, scale)
     return kappa * (np.cos(z) - 1.0) - LOG_TWO_PI - np.log(special.i0e(kappa)) - np.log(scale)
 
 
 @expands(stats.wrapcauchy.logpdf, shapes=[positive, fixed(0.4), fixed(0.1), SCALE])
 def wrapcauchy_logpdf(x, c, loc=0.0, scale=1.0):
-    z = (x - loc) / scale
+    z = standardized(x, loc, scale)
     log = np.log1p(-c * c) - LOG_TWO_PI - np.log(1.0 + c * c - 2.0 * c * np.cos(z)) - np.log(scale)
     return inside((z >= 0.0) & (z <= 2.0 * math.pi), log)
 
