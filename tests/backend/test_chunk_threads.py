@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import njit, prange
+from numba import njit, prange, typeof, types
+from numba.extending import intrinsic
 
 import tapegen as tg
 from tapegen.backend.numba import memory_limit
-from tapegen.backend.numba.threads import pool
+from tapegen.backend.numba.threads import pool, run_chunks
 from tapegen.errors import BadArgument
 from tapegen.export.module import ExportRequest, module_text
+from tapegen.ir import intrinsics
 
 ROOT = Path(__file__).parent.parent.parent
 R = np.random.default_rng(3)
@@ -255,3 +257,36 @@ def test_interrupt_ends_a_chunk_without_end(tmp_path: Path) -> None:
     program.write_text(ENDLESS)
     ran = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, 3 * "interrupted\n", "")
+
+
+@intrinsic
+def _owner(context: Any, array: Any) -> Any:
+    """The address of the owner of an array, whose references numba counts."""
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.ptrtoint(builder.extract_value(args[0], 0), context.get_value_type(types.intp))
+
+    return types.intp(array), emit
+
+
+def test_chunks_count_no_references_to_what_they_share() -> None:
+    """Else threads would wait for each other at each row that they take of an array."""
+    run_chunks.provide()
+
+    @njit
+    def chunk(k: int, chunks: int, rows: Any, owners: Any) -> None:
+        row = rows[k]
+        owners[k] = _owner(row)
+        row[0] = k
+
+    @njit
+    def rows_of_chunks(rows: Any, owners: Any) -> None:
+        made = rows.copy()
+        intrinsics.run_chunks(chunk, len(owners), made, owners)
+        rows[...] = made
+
+    rows, owners = np.zeros((5, 3)), np.ones(5, np.int64)
+    chunk.compile((types.int64, types.int64, typeof(rows), typeof(owners)))
+    rows_of_chunks(rows, owners)
+    np.testing.assert_array_equal(owners, 0)
+    np.testing.assert_array_equal(rows[:, 0], range(5))

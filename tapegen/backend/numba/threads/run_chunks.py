@@ -45,12 +45,27 @@ class _RunChunks(AbstractTemplate):
         return signature(types.none, function, *found.args[1:])
 
 
+def _without_owner(builder: ir.IRBuilder, kind: Any, value: ir.Value) -> ir.Value:
+    """An array that the caller holds for the chunks: they need not count references to it, one thread against another.
+
+    numba counts in the owner of an array whenever it takes a row of it, with an atomic addition.
+    """
+    if not isinstance(kind, types.Array):
+        return value
+    for k in range(2):  # its owner and its Python object
+        value = builder.insert_value(value, ir.Constant(value.type.elements[k], None), k)
+    return value
+
+
 def _lower(context: Any, builder: ir.IRBuilder, typed: Any, args: Sequence[Any]) -> Any:
     function, *kinds = typed.args
     compiled = function.dispatcher.overloads[types.int64, *kinds]
     context.add_linking_libs([compiled.library])
     call = signature(types.none, types.int64, *kinds)
+    has_tapes = any(isinstance(kind, types.List) for kind in kinds)
     values = list(args[1:])
+    if not has_tapes:  # nothing keeps a view of an array for longer
+        values = [_without_owner(builder, kind, value) for kind, value in zip(kinds, values, strict=True)]
     frame_type = ir.LiteralStructType(
         [
             _NUMBER,
@@ -97,7 +112,6 @@ def _lower(context: Any, builder: ir.IRBuilder, typed: Any, args: Sequence[Any])
     )
     context_of_run = builder.bitcast(place, _POINTER)
     is_one = builder.icmp_signed("==", count, _NUMBER(1))
-    has_tapes = any(isinstance(kind, types.List) for kind in kinds)
     if has_tapes:
         memory_limit.divide_tapes(builder, 1)
     with builder.if_else(is_one) as (alone, together):
