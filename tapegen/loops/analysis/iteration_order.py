@@ -69,14 +69,14 @@ class IterationOrderPass(InnermostLoopPass):
             return "as it is"
         adds = self._only_adds(nest)
         if nest.checks:
-            return "reversible" if adds and not self._any_meet(nest, self._sums_in_place(nest)) else "as it is"
+            return "reversible" if adds and not self._any_conflict(nest, self._sums_in_place(nest)) else "as it is"
         if loop.step == Const(1) and not self.backward:
             return "as it is"
-        waits = not nest.first_read.isdisjoint(nest.assigned)
-        meets = (adds or not waits) and self._any_meet(nest, self._sums_in_place(nest) if adds else set())
-        if adds and not meets:
+        carried = not nest.first_read.isdisjoint(nest.assigned)
+        conflicting = (adds or not carried) and self._any_conflict(nest, self._sums_in_place(nest) if adds else set())
+        if adds and not conflicting:
             return "reversible"
-        if waits or meets:
+        if carried or conflicting:
             return "carried" if self.backward else "as it is"
         if loop.step == Const(1) or nest.assigned & self.leaving:
             return "as it is"  # values that are read after the loop are those of the last iteration
@@ -88,8 +88,10 @@ class IterationOrderPass(InnermostLoopPass):
 
     def conflicts(self, nest: LoopNest) -> Conflicts:
         """Which accesses of a loop may refer to the same element."""
-        meet = functools.cache(functools.partial(self._meet_elsewhere, nest, integers_of(nest)))
-        return Conflicts(meet, lambda a, b: meet(a, b) or self.may_alias(a.array, a.index, b), self.memory.group)
+        may_conflict = functools.cache(functools.partial(self._may_conflict, nest, integers_of(nest)))
+        return Conflicts(
+            may_conflict, lambda a, b: may_conflict(a, b) or self.may_alias(a.array, a.index, b), self.memory.group
+        )
 
     def _only_adds(self, nest: LoopNest) -> bool:
         """Whether the iterations of a backward sweep that counts down carry no scalars but sums.
@@ -107,16 +109,16 @@ class IterationOrderPass(InnermostLoopPass):
         stores = [stmt for stmt in nest.body if isinstance(stmt, Store)]
         others = [stmt.array for stmt in stores if not stmt.accumulate]
         others += [access.array for access in nest.accesses if not access.writes]
-        kept = self.deciding.union(map(self.memory.group, others))
+        excluded = self.deciding.union(map(self.memory.group, others))
         varying = {*nest.counters, *nest.assigned}
         return {
             access
             for access in nest.accesses
-            if access.writes and self.memory.group(access.array) not in kept
+            if access.writes and self.memory.group(access.array) not in excluded
             if not any(traversal.loads(item) or traversal.free_vars(item) & varying for item in access.index)
         }
 
-    def _any_meet(self, nest: LoopNest, sums: Set[Access]) -> bool:
+    def _any_conflict(self, nest: LoopNest, sums: Set[Access]) -> bool:
         """Whether an iteration may access an element that another one writes, except for sums."""
         writes = [access for access in nest.accesses if access.writes and access not in sums]
         reads = {(access.array, access.index): access for access in nest.accesses if not access.writes}
@@ -124,9 +126,9 @@ class IterationOrderPass(InnermostLoopPass):
             itertools.combinations_with_replacement(writes, 2), itertools.product(writes, reads.values())
         )
         made = integers_of(nest)
-        return any(self._meet_elsewhere(nest, made, a, b) for a, b in pairs)
+        return any(self._may_conflict(nest, made, a, b) for a, b in pairs)
 
-    def _meet_elsewhere(self, nest: LoopNest, made: Mapping[Var, Expr], a: Access, b: Access) -> bool:
+    def _may_conflict(self, nest: LoopNest, made: Mapping[Var, Expr], a: Access, b: Access) -> bool:
         """Whether the element that one access writes may be that of the other access in another iteration."""
         if not (a.writes or b.writes) or self.memory.group(a.array) != self.memory.group(b.array):
             return False

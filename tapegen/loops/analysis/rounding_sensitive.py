@@ -153,8 +153,8 @@ def _decides(part: Any, robust: Collection[Call]) -> set[Var]:
             found |= _sensitive(node, robust)
         elif type(node) is not Call:
             work += traversal.parts(node)
-        elif node.func is intrinsics.ifelse and (kept := _beside_zero(node)):
-            work += kept
+        elif node.func is intrinsics.ifelse and (operands := _beside_zero(node)):
+            work += operands
         else:
             work += node.args
     return found

@@ -155,24 +155,29 @@ class SymbolicBounds:
         gone = self.mentioned.intersection(names)
         if not gone:
             return
-        apart = gone.isdisjoint
-        self.forms = {v: f for v, f in self.forms.items() if v not in gone and apart(f.names)}
+        independent = gone.isdisjoint
+        self.forms = {v: f for v, f in self.forms.items() if v not in gone and independent(f.names)}
         self.shapes = {
-            v: e for v, e in self.shapes.items() if v not in gone and all(map(apart, [extent.names for extent in e]))
+            v: e
+            for v, e in self.shapes.items()
+            if v not in gone and all(map(independent, [extent.names for extent in e]))
         }
         self._answers = {}
         self.inequalities = {
-            atom: kept
+            atom: remaining
             for atom, forms in self.inequalities.items()
-            if apart(free_vars(atom)) and (kept := tuple([form for form in forms if apart(form.names)]))
+            if independent(free_vars(atom))
+            and (remaining := tuple([form for form in forms if independent(form.names)]))
         }
-        self.never_one = frozenset([size for size in self.never_one if apart(free_vars(size))])
+        self.never_one = frozenset([size for size in self.never_one if independent(free_vars(size))])
         self.nonzero = self.nonzero - gone
         self.broadcasts = {
-            key: found for key, found in self.broadcasts.items() if all(map(apart, [form.names for form in key[1]]))
+            key: found
+            for key, found in self.broadcasts.items()
+            if all(map(independent, [form.names for form in key[1]]))
         }
-        self.selected = {key: found for key, found in self.selected.items() if apart(free_vars(key[1]))}
-        self.passed = frozenset([test for test in self.passed if apart(free_vars(test))])
+        self.selected = {key: found for key, found in self.selected.items() if independent(free_vars(key[1]))}
+        self.passed = frozenset([test for test in self.passed if independent(free_vars(test))])
         self.signs = {var: sign for var, sign in self.signs.items() if var not in gone}
         self.small = self.small - gone
         self.mentioned -= gone

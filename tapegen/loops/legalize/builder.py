@@ -340,9 +340,9 @@ class LoopBuilder(ABC):
             if moved is None:
                 break
             depth, wrong = outer, moved
-            trips = (loop.stop - loop.start) * (1 if loop.step > 0 else -1)
-            if not _follows(loop.outside, wrong, trips):
-                wrong.append(trips - 1)
+            iterations = (loop.stop - loop.start) * (1 if loop.step > 0 else -1)
+            if not _follows(loop.outside, wrong, iterations):
+                wrong.append(iterations - 1)
                 guards.append(outer)
         return None if depth is None else (depth, wrong, guards)
 
@@ -362,17 +362,17 @@ def _at_worst(loop: Loop, forms: list[Affine]) -> list[Affine] | None:
     if abs(loop.step) != 1 or min(coefficients) < 0 < max(coefficients):
         return None
     upwards = (loop.step > 0) == (max(coefficients) > 0)
-    trip = loop.stop - loop.step if upwards else loop.start
-    return [form.without(counter) + trip * c for form, c in zip(forms, coefficients, strict=True)]
+    last = loop.stop - loop.step if upwards else loop.start
+    return [form.without(counter) + last * c for form, c in zip(forms, coefficients, strict=True)]
 
 
-def _follows(outside: SymbolicBounds, wrong: list[Affine], trips: Affine) -> bool:
+def _follows(outside: SymbolicBounds, wrong: list[Affine], iterations: Affine) -> bool:
     """Whether an error implies that the loop runs, by the facts before it."""
-    if outside.nonnegative(trips - 1):
+    if outside.nonnegative(iterations - 1):
         return True
     if not wrong:
         return False
-    with outside.supposing(-trips, *wrong[1:]):
+    with outside.supposing(-iterations, *wrong[1:]):
         return outside.nonnegative(-wrong[0] - 1)
 
 

@@ -66,8 +66,8 @@ def _block(block: Block, *, inside: bool) -> Block:
             case Effect(call) if inside and intrinsics.tells(call.func) and not is_told(call):
                 message = Const(f"{callable_text(call.func)}{GIVES_UP}")
                 texts = [stmt for stmt in out if isinstance(stmt, Assign) and stmt.value.type == STATIC]
-                kept = [stmt for stmt in out if stmt not in texts]
-                return (*kept, Raise(NotImplementedError, (message,), stmt.origin))
+                remaining = [stmt for stmt in out if stmt not in texts]
+                return (*remaining, Raise(NotImplementedError, (message,), stmt.origin))
             case _:
                 out.append(stmt)
     return tuple(out)

@@ -149,7 +149,7 @@ def _dtype(type_: Type) -> str:
     return type_.dtype
 
 
-def _kept(type_: Type, axis: Any) -> Type:
+def _with_axis(type_: Type, axis: Any) -> Type:
     """The type of a reduction with keepdims."""
     assert isinstance(type_, Array)
     given = axis if isinstance(axis, tuple) else (axis,)
@@ -167,14 +167,16 @@ def _variance(w: LoopBuilder, call: Call) -> Expr:
     x = array if isinstance(array, Var) else w.materialize(array)
     dtype = _dtype(call.type)
     where = static(w, axis, "an axis")
-    mean = w.fresh("mean", _kept(Array(_dtype(x.type) if is_complex(x.type) else dtype, rank_of(x.type), "C"), where))
+    mean = w.fresh(
+        "mean", _with_axis(Array(_dtype(x.type) if is_complex(x.type) else dtype, rank_of(x.type), "C"), where)
+    )
     options: dict[str, Expr] = {} if where is None else {"axis": axis}
     FILL[np.mean](w, _call(np.mean, x, type_=mean.type, keepdims=Const(True), **options), mean)
     wide = Array(dtype, rank_of(x.type), "C")
-    apart: Expr = _call(operator.sub, x, mean, type_=replace(wide, dtype=_dtype(mean.type)))
+    deviation: Expr = _call(operator.sub, x, mean, type_=replace(wide, dtype=_dtype(mean.type)))
     if is_complex(x.type):
-        apart = _call(np.absolute, apart, type_=wide)
-    squares = _call(np.square, apart, type_=wide)
+        deviation = _call(np.absolute, deviation, type_=wide)
+    squares = _call(np.square, deviation, type_=wide)
     if keepdims is not None:
         options["keepdims"] = keepdims
     given = ddof if correction is None else correction

@@ -89,7 +89,7 @@ class _Contraction:
 
     def _loop(self, loop: For, fresh: set[Var]) -> For:
         """A loop with slices in place of the arrays that only it uses."""
-        kept: set[Var] = set()
+        contracted: set[Var] = set()
         here = fresh & traversal.reads(loop)
         if here and loop.target not in traversal.assigned_in(*loop.body):
             counts = Counter(var for var in traversal.occurring(loop) if var in here)
@@ -97,8 +97,8 @@ class _Contraction:
                 if counts[array] == self.uses[array] and (found := self._slice(loop, array)) is not None:
                     loop, new = found
                     if new is not None:
-                        kept.add(new)
-        return traversal.with_blocks(loop, (self._block(loop.body, kept),))  # type: ignore[return-value]
+                        contracted.add(new)
+        return traversal.with_blocks(loop, (self._block(loop.body, contracted),))  # type: ignore[return-value]
 
     def _slice(self, loop: For, array: Var) -> tuple[For, Var | None] | None:
         """The loop with a slice or a scalar in place of an array, and the new array."""
@@ -260,8 +260,8 @@ def _without_axis(made: Assign, new: Var, axis: int) -> Assign:
     """The allocation of an array of one axis less."""
     call, sizes = made.value, _shape_of(made)
     assert isinstance(call, Call)
-    kept = sizes[:axis] + sizes[axis + 1 :]
-    shape = kept[0] if len(kept) == 1 else Tuple(kept)
+    remaining = sizes[:axis] + sizes[axis + 1 :]
+    shape = remaining[0] if len(remaining) == 1 else Tuple(remaining)
     return Assign((new,), Call(np.empty, (shape, *call.args[1:]), call.kwargs, new.type), made.origin)
 
 

@@ -240,7 +240,8 @@ def _is_both(stmt: Stmt) -> bool:
 
 def remove_statements(block: Block, gone: set[Stmt]) -> Block:
     """A block without some of its statements."""
-    kept: Iterable[Stmt] = (stmt for stmt in block if stmt not in gone)
+    remaining: Iterable[Stmt] = (stmt for stmt in block if stmt not in gone)
     return tuple(
-        traversal.with_blocks(stmt, tuple(remove_statements(inner, gone) for inner in stmt.blocks)) for stmt in kept
+        traversal.with_blocks(stmt, tuple(remove_statements(inner, gone) for inner in stmt.blocks))
+        for stmt in remaining
     )

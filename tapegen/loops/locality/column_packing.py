@@ -228,7 +228,7 @@ class _Rows(PackingPass):
         """The buffer of a column: shared by all loops while the array is live."""
         if (array, place) in self.rows:
             return self.rows[array, place]
-        row = self.room(f"{array.name}_column", _dtype(array), array, place.axis)
+        row = self.buffer(f"{array.name}_column", _dtype(array), array, place.axis)
         if array in self.lasting:
             self.rows[array, place] = row
         return row

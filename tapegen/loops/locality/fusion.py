@@ -180,27 +180,27 @@ def without_repetitions(body: Block) -> Block:
     is assigned, or any array is written if it reads elements.
     """
     out: list[Stmt] = []
-    held: dict[Var, Expr] = {}
+    copies: dict[Var, Expr] = {}
     for stmt in body:
         made = _computed(stmt)
         if made is not None:
             target, value = made
-            if held.get(target) == value or (isinstance(value, Var) and held.get(value) == target):
+            if copies.get(target) == value or (isinstance(value, Var) and copies.get(value) == target):
                 continue
         out.append(stmt)
         if isinstance(stmt, Comment):
             continue
         changed = traversal.assigns(stmt)
         writes = not all(map(_writes_nothing, traversal.statements((stmt,))))
-        held = {
+        copies = {
             var: expr
-            for var, expr in held.items()
+            for var, expr in copies.items()
             if var not in changed
             and traversal.free_vars(expr).isdisjoint(changed)
             and not (writes and traversal.loads(expr))
         }
         if made is not None and target not in traversal.free_vars(value):
-            held[target] = value
+            copies[target] = value
     return tuple(out)
 
 

@@ -118,7 +118,7 @@ class _ImperfectInterchange(PackingPass):
         last = found.array.type.rank - 1
         numbers = sorted(found.expanded, key=lambda var: var.name)
         rows = {
-            number: self.room(f"{number.name}_row", number.type.dtype, found.array, last)  # type: ignore[union-attr]
+            number: self.buffer(f"{number.name}_row", number.type.dtype, found.array, last)  # type: ignore[union-attr]
             for number in numbers
         }
         size = dim(found.array, last)  # the length of the rows; an inner loop may have had no iteration

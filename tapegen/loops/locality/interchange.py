@@ -135,8 +135,8 @@ def _perfect(outer: Stmt) -> LoopNest | None:
         return None
     if not all(isinstance(stmt, (Assign, Comment, For)) for stmt in outer.body):
         return None
-    again = Counter(target for stmt in nest.body for target in stmt.targets)
-    if any(again[stmt.targets[0]] > 1 or not LONG.isdisjoint(traversal.calls(stmt)) for stmt in _front(nest)):
+    assignments = Counter(target for stmt in nest.body for target in stmt.targets)
+    if any(assignments[stmt.targets[0]] > 1 or not LONG.isdisjoint(traversal.calls(stmt)) for stmt in _front(nest)):
         return None  # it has another value in later iterations of the inner loop, or takes long to compute
     return nest
 

@@ -85,8 +85,8 @@ class _Lives:
         """Whether a variable is defined more often than at the start of a live range and in it."""
         if self.made[var] == 1:
             return False
-        again = tuple(stmt for stmt in life if var in traversal.assigns(stmt))
-        return self.made[var] > 1 + sum(var in stmt.targets for stmt in traversal.statements(again))
+        reassigning = tuple(stmt for stmt in life if var in traversal.assigns(stmt))
+        return self.made[var] > 1 + sum(var in stmt.targets for stmt in traversal.statements(reassigning))
 
     def _statement(self, stmt: Stmt, live: set[Var]) -> tuple[Stmt, set[Var], bool]:
         if isinstance(stmt, (For, While)) and not any(map(_is_array, traversal.assigns(stmt))):

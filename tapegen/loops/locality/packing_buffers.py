@@ -28,17 +28,17 @@ class PackingPass(abc.ABC):
         self.memory = alias_sets(function)
         self.names = NameSupply(names_in(function))
         self.body = function.body
-        self.rooms: list[tuple[Var, Stmt]] = []  # arrays, and the allocations of buffers of their size
+        self.buffers: list[tuple[Var, Stmt]] = []  # arrays, and the allocations of buffers of their size
 
     @abc.abstractmethod
     def loop(self, loop: For) -> list[Stmt]:
         """The statements that replace a loop."""
 
-    def room(self, name: str, dtype: str, array: Var, axis: int) -> Var:
+    def buffer(self, name: str, dtype: str, array: Var, axis: int) -> Var:
         """A buffer of scalars of a dtype, as long as an axis of another array."""
         type_ = Array(dtype, 1, "C")
         row = Var(self.names.fresh(name), type_)
-        self.rooms.append((array, Assign((row,), builders.new_array(np.empty, (dim(array, axis),), type_))))
+        self.buffers.append((array, Assign((row,), builders.new_array(np.empty, (dim(array, axis),), type_))))
         return row
 
     def whole(self) -> Block:
@@ -46,12 +46,12 @@ class PackingPass(abc.ABC):
         out: list[Stmt] = []
         for stmt in self.body:
             new = self.block((stmt,))
-            out += [*(room for _, room in self.rooms), *new]
-            self.rooms = []
+            out += [*(buffer for _, buffer in self.buffers), *new]
+            self.buffers = []
         return tuple(out)
 
     def block(self, block: Block) -> Block:
-        outer, self.rooms = self.rooms, []
+        outer, self.buffers = self.buffers, []
         made = traversal.assigned_in(*block)
         out: list[Stmt] = []
         for stmt in block:
@@ -60,8 +60,8 @@ class PackingPass(abc.ABC):
                 new = self.loop(stmt)
             else:
                 new = [traversal.with_blocks(stmt, tuple(map(self.block, inner))) if inner else stmt]
-            out += [*(room for array, room in self.rooms if array in made), *new]
-            outer += [(array, room) for array, room in self.rooms if array not in made]
-            self.rooms = []
-        self.rooms = outer
+            out += [*(buffer for array, buffer in self.buffers if array in made), *new]
+            outer += [(array, buffer) for array, buffer in self.buffers if array not in made]
+            self.buffers = []
+        self.buffers = outer
         return tuple(out)

@@ -112,22 +112,22 @@ class _ScalarReplacement(InnermostLoopPass):
             return [nest.stmt]
         stored = {(stmt.array, stmt.index) for stmt in nest.body if isinstance(stmt, Store)}
         loads = {element: Load(*element, number.type) for element, number in numbers.items()}
-        held = dict(_stored_before(before, numbers, stored))
+        promoted = dict(_stored_before(before, numbers, stored))
         test = has_iteration(loop)
         unconditional = (
             test is None
             or _surely_runs(loop, outside.facts)
             or all(
-                element in held or already_accessed(load, before) or is_within(load, outside.facts)
+                element in promoted or already_accessed(load, before) or is_within(load, outside.facts)
                 for element, load in loads.items()
             )
         )
         if unconditional:
-            del before[len(before) - len(held) :]
+            del before[len(before) - len(promoted) :]
         else:
-            held.clear()  # without an iteration, these stores are the only ones
+            promoted.clear()  # without an iteration, these stores are the only ones
         out: list[Stmt] = [
-            Assign((number,), held.get(element, loads[element]), loop.origin) for element, number in numbers.items()
+            Assign((number,), promoted.get(element, loads[element]), loop.origin) for element, number in numbers.items()
         ]
         out.append(replace(loop, body=tuple(_with_numbers(nest.body, numbers))))
         out += [Store(*element, numbers[element], False, loop.origin) for element in numbers if element in stored]

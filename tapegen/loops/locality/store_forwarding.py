@@ -79,16 +79,16 @@ class _Iteration:
         self.owner = owner
         self.out: list[list[Stmt]] = []
         self.has_changed = False
-        self._held: dict[Element, Expr | int] = {}  # the scalar in an element, or the place of its store in `out`
+        self._stored: dict[Element, Expr | int] = {}  # the scalar in an element, or the place of its store in `out`
 
     def add(self, stmt: Stmt) -> None:
         """Add a statement, with scalars for what has been stored."""
         new = traversal.map_headers(stmt, lambda header: traversal.map_expr(header, self._forwarded))
         self.out.append([new])
         changed = {*stmt.targets}
-        self._held = {
+        self._stored = {
             element: value
-            for element, value in self._held.items()
+            for element, value in self._stored.items()
             if value not in changed and changed.isdisjoint(itertools.chain(*map(traversal.free_vars, element[1])))
         }
         if isinstance(new, Store):
@@ -96,8 +96,8 @@ class _Iteration:
 
     def _hold(self, store: Store) -> None:
         access = Access(store.array, store.index, True)  # type: ignore[arg-type]
-        self._held = {
-            element: value for element, value in self._held.items() if not self.owner.may_alias(*element, access)
+        self._stored = {
+            element: value for element, value in self._stored.items() if not self.owner.may_alias(*element, access)
         }
         dtype = store.array.type.dtype  # type: ignore[union-attr]
         if dtype not in _FLOATS or any(traversal.loads(item) for item in access.index):
@@ -106,11 +106,11 @@ class _Iteration:
             return  # the array converts it
         place = len(self.out) - 1
         is_scalar = isinstance(store.value, Var) and not store.accumulate
-        self._held[access.array, access.index] = store.value if is_scalar else place
+        self._stored[access.array, access.index] = store.value if is_scalar else place
 
     def _forwarded(self, part: Any) -> Any:
         """The scalar in an element that has been stored."""
-        if not isinstance(part, Load) or (value := self._held.get((part.array, part.index))) is None:
+        if not isinstance(part, Load) or (value := self._stored.get((part.array, part.index))) is None:
             return part
         self.has_changed = True
         if not isinstance(value, int):
@@ -124,5 +124,5 @@ class _Iteration:
             Assign((number,), stored(total, dtype), store.origin),
             replace(store, value=number, accumulate=False),
         ]
-        self._held[part.array, part.index] = number
+        self._stored[part.array, part.index] = number
         return number

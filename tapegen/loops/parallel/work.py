@@ -56,11 +56,11 @@ def _work_of(block: Block, changing: Set[Var]) -> Expr:
         units += _own(stmt)
         match stmt:
             case For(_, _, _, Const(), body):
-                trips = trips_of(stmt)
+                count = trips_of(stmt)
                 inner = _work_of(body, changing)
-                if traversal.loads(trips) or not changing.isdisjoint(traversal.free_vars(trips)):
-                    trips = Const(_TRIPS)
-                terms.append(times(trips, inner))
+                if traversal.loads(count) or not changing.isdisjoint(traversal.free_vars(count)):
+                    count = Const(_TRIPS)
+                terms.append(times(count, inner))
             case For() | While():
                 terms.append(times(Const(_TRIPS), _work_of(stmt.body, changing)))
             case If():

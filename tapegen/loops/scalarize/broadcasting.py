@@ -175,9 +175,9 @@ def fit(w: LoopBuilder, value: ElementRule, target: Extents) -> ElementRule:
         if not extent.is_unit:
             several = Call(operator.ne, (extent.size, Const(1)), (), BOOL)
             w.check(several, ValueError, "could not broadcast the value into the shape of the target")
-    kept = extents[max(lead, 0) :]
+    aligned = extents[max(lead, 0) :]
     factors: list[Factor] = []
-    for extent, whole in zip(kept, target[len(target) - len(kept) :], strict=True):
+    for extent, whole in zip(aligned, target[len(target) - len(aligned) :], strict=True):
         factors.append(0 if extent.is_unit else _agree(w, extent, whole))
     select = _selector(factors)
     zeros: Indices = (Const(0),) * max(lead, 0)

@@ -227,24 +227,24 @@ def _lasting_shapes(w: StructuredBuilder, stmt: For | While, loop: Loop) -> dict
     arrays = sorted((var for var in loop.assigned if _is_carried(w, stmt, var)), key=lambda var: var.name)
     if not arrays or w.trials == "none":
         return {}
-    kept: dict[Var, Extents] = {}
+    unchanged: dict[Var, Extents] = {}
     for var in arrays:
         extents = w.array(var).extents
         if any(_mentions(extent.size, loop.assigned) for extent in extents):
             extents = tuple(_named_size(w, extent) for extent in extents)
         if all(stable(extent.form) for extent in extents):
-            kept[var] = extents
-    tried = (stmt, tuple(kept.items()))
+            unchanged[var] = extents
+    tried = (stmt, tuple(unchanged.items()))
     if tried in w.settled:
-        return {var: extents for var, extents in kept.items() if var in w.settled[tried]}
-    while kept:
-        broken = _trial(w, stmt, loop, kept)
-        if broken.isdisjoint(kept):
+        return {var: extents for var, extents in unchanged.items() if var in w.settled[tried]}
+    while unchanged:
+        broken = _trial(w, stmt, loop, unchanged)
+        if broken.isdisjoint(unchanged):
             break
-        kept = {var: extents for var, extents in kept.items() if var not in broken}
+        unchanged = {var: extents for var, extents in unchanged.items() if var not in broken}
     if w.trials == "remembered":
-        w.settled[tried] = frozenset(kept)
-    return kept
+        w.settled[tried] = frozenset(unchanged)
+    return unchanged
 
 
 def _is_carried(w: StructuredBuilder, loop: For | While, var: Var) -> bool:

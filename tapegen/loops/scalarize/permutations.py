@@ -138,8 +138,8 @@ def with_unit_axes(x: ElementRule, where: tuple[int, ...]) -> ElementRule:
     rank = x.rank + len(where)
     rest = iter(x.extents)
     extents = tuple(UNIT if k in where else next(rest) for k in range(rank))
-    kept = [k for k in range(rank) if k not in where]
-    return ElementRule(extents, x.dtype, lambda index: x.at(tuple(index[k] for k in kept)), x.weak, x.cost)
+    remaining = [k for k in range(rank) if k not in where]
+    return ElementRule(extents, x.dtype, lambda index: x.at(tuple(index[k] for k in remaining)), x.weak, x.cost)
 
 
 @handles(LAZY, np.expand_dims)

@@ -154,10 +154,10 @@ def reduce_axes(
     with w.block() as probe:
         w.emit(*body, Assign((Var("?", Scalar(dtype, False)),), element))
     order = memory_order(w, probe, counters)
-    kept = tuple(Const(0) if k in axes else i for k, i in enumerate(index) if keepdims or k not in axes)
+    result_index = tuple(Const(0) if k in axes else i for k, i in enumerate(index) if keepdims or k not in axes)
     reduced = [c for c in order if c in {index[k] for k in axes}]
     outer = [c for c in order if c not in reduced]
-    place = Load(target, kept, Scalar(dtype, False))
+    place = Load(target, result_index, Scalar(dtype, False))
     wide = _accumulator(how, dtype)
     if order == [*outer, *reduced] or not outer or (order[-1] in reduced and wide != dtype):
         allocate(w, target, extents)
@@ -165,11 +165,11 @@ def reduce_axes(
         with w.block() as inner:
             w.emit(*body)
             _join_number(w, how, total, scalar_ops.convert(element, _element_dtype(how, wide, x.dtype)), wide)
-        with w.block() as trip:
+        with w.block() as iteration:
             w.emit(Assign((total,), how.start(wide), w.origin))
             nest(w, x.extents, index, inner, reduced)
-            w.emit(Store(target, kept, _finished(how, total, count, dtype), False, w.origin))
-        nest(w, x.extents, index, trip, outer)
+            w.emit(Store(target, result_index, _finished(how, total, count, dtype), False, w.origin))
+        nest(w, x.extents, index, iteration, outer)
         return
     allocate_constant(w, target, extents, how.start(dtype))
     depth = max(order.index(c) for c in outer) + 1  # of the loops around the last axis that is kept
@@ -182,15 +182,15 @@ def reduce_axes(
             total = w.fresh("total", Scalar(dtype, False))
             _join_number(w, how, total, element, dtype)
     if depth < len(order):
-        with w.block() as trip:
+        with w.block() as iteration:
             w.emit(Assign((total,), place, w.origin))
             nest(w, x.extents, index, inner, order[depth:])
-            w.emit(Store(target, kept, total, False, w.origin))
-        inner = trip
+            w.emit(Store(target, result_index, total, False, w.origin))
+        inner = iteration
     nest(w, x.extents, index, inner, order[:depth])
     if how.mean:
         with w.block() as last:
-            w.emit(Store(target, kept, _finished(how, place, count, dtype), False, w.origin))
+            w.emit(Store(target, result_index, _finished(how, place, count, dtype), False, w.origin))
         nest(w, x.extents, index, last, outer)
 
 
@@ -392,8 +392,8 @@ def _sum_to(w: LoopBuilder, call: Call, target: Var) -> None:
     if all(factor in (0, 1) for factor in factors):
         axes = (*range(lead), *(lead + k for k, factor in enumerate(factors) if factor == 0))
         if lead:
-            kept = tuple(k for k in range(x.rank) if k not in axes)
-            if len(kept) == len(like):
+            result_index = tuple(k for k in range(x.rank) if k not in axes)
+            if len(result_index) == len(like):
                 reduce_axes(w, SUM, x, axes, False, target)
                 return
         elif not axes:
@@ -444,14 +444,14 @@ def _positions(w: LoopBuilder, call: Call, target: Var) -> None:
     best, where = w.fresh("best", Scalar(x.dtype, False)), w.fresh("where", INT)
     index = counters_for(w, x.extents)
     allocate(w, target, tuple(UNIT if k == along else e for k, e in enumerate(x.extents) if keep or k != along))
-    kept = tuple(Const(0) if k == along else i for k, i in enumerate(index) if keep or k != along)
+    result_index = tuple(Const(0) if k == along else i for k, i in enumerate(index) if keep or k != along)
     with w.block() as inner:
         _search(w, call.func, best, where, x.at(index), index[along])
-    with w.block() as trip:
+    with w.block() as iteration:
         w.emit(*_search_start(w, call.func, best, where))
         nest(w, x.extents, index, inner, [i for i in index[along : along + 1] if isinstance(i, Var)])
-        w.emit(Store(target, kept, where, False, w.origin))
-    nest(w, x.extents, index, trip, [i for k, i in enumerate(index) if k != along and isinstance(i, Var)])
+        w.emit(Store(target, result_index, where, False, w.origin))
+    nest(w, x.extents, index, iteration, [i for k, i in enumerate(index) if k != along and isinstance(i, Var)])
 
 
 def _search_start(w: LoopBuilder, func: Any, best: Var, where: Var) -> list[Stmt]:

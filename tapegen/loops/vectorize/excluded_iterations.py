@@ -56,7 +56,7 @@ class _Splitting:
         self.read_later = read_after_loops(function.body)
         self.times = Counter(target for stmt in traversal.statements(function.body) for target in stmt.targets)
         self.times.update(function.params)
-        self.room = _MOST
+        self.budget = _MOST
 
     def block(self, block: Block, around: Ranges) -> Block:
         """A block inside of loops with these ranges."""
@@ -89,11 +89,11 @@ class _Splitting:
             return (loop,)
         counter, body = found
         count = len(traversal.statements(body))
-        if loop.target in self.read_later or leaves(body) or count > min(_LONG, self.room):
+        if loop.target in self.read_later or leaves(body) or count > min(_LONG, self.budget):
             return (loop,)
         if counter not in around or around[counter] != self._ends(loop):
             return (loop,)
-        self.room -= count
+        self.budget -= count
         if loop.step == Const(1):
             return replace(loop, stop=counter, body=body), replace(loop, start=plus(counter, 1), body=body)
         return replace(loop, stop=counter, body=body), replace(loop, start=plus(counter, -1), body=body)

@@ -75,7 +75,7 @@ class _Multiple:
     """
 
     factor: Expr
-    waits: int
+    latency: int
     strong: bool = False
     rest: Expr | None = None
 
@@ -147,13 +147,15 @@ def _factored(
                 break
             if multiple is not None and target not in changing:
                 if sums:
-                    multiple = _held(multiple, target, changing, body, names)
+                    multiple = _named_factor(multiple, target, changing, body, names)
                 found[target] = multiple
             body.append(stmt)
     return nest
 
 
-def _held(multiple: _Multiple, target: Var, changing: Set[Var], before: list[Stmt], names: NameSupply) -> _Multiple:
+def _named_factor(
+    multiple: _Multiple, target: Var, changing: Set[Var], before: list[Stmt], names: NameSupply
+) -> _Multiple:
     """The same with new variables for what is assigned again later in the iteration."""
 
     def name(part: Expr | None, what: str, *, lasts: bool) -> Expr | None:
@@ -172,7 +174,7 @@ def _held(multiple: _Multiple, target: Var, changing: Set[Var], before: list[Stm
 
 def _pays(multiple: _Multiple) -> bool:
     """Whether one product takes less time, and its factor is a sum of products."""
-    if multiple.waits < 1 + multiple.strong + (multiple.rest is not None) + _GAIN:
+    if multiple.latency < 1 + multiple.strong + (multiple.rest is not None) + _GAIN:
         return False
     parts = list(traversal.subexpressions(multiple.factor))
     cheap = all(part.func in _CHEAP for part in parts if isinstance(part, Call))
@@ -222,14 +224,14 @@ def _multiple(value: Expr, found: Mapping[Var, _Multiple], changing: Set[Var], *
         case intrinsics.ifelse, (Call(operator.ne, (number, Const(0.0))), a, Const(0.0)):
             test, inner = (_multiple(part, found, changing, sums=sums) for part in (number, a))
             if test is not None and inner is not None and test.rest is None and inner.rest is None:
-                waits = max(test.waits, inner.waits) + 1
-                return _Multiple(_unless_zero(test.factor, inner.factor), waits, strong=True)
+                latency = max(test.latency, inner.latency) + 1
+                return _Multiple(_unless_zero(test.factor, inner.factor), latency, strong=True)
     return None
 
 
-def _scaled(multiple: _Multiple, scale: Callable[[Expr], Expr], waits: int = 1) -> _Multiple:
+def _scaled(multiple: _Multiple, scale: Callable[[Expr], Expr], latency: int = 1) -> _Multiple:
     rest = None if multiple.rest is None else scale(multiple.rest)
-    return _Multiple(scale(multiple.factor), multiple.waits + waits, multiple.strong, rest)
+    return _Multiple(scale(multiple.factor), multiple.latency + latency, multiple.strong, rest)
 
 
 def _sum(
@@ -239,17 +241,17 @@ def _sum(
     join = builders.add if func is operator.add else builders.sub
     left, right = (_multiple(part, found, changing, sums=sums) for part in (a, b))
     if left is not None and right is not None:
-        waits = max(left.waits, right.waits) + 1
+        latency = max(left.latency, right.latency) + 1
         rest = left.rest if right.rest is None else join(left.rest or Const(0.0), right.rest)
-        return _Multiple(join(left.factor, right.factor), waits, left.strong or right.strong, rest)
+        return _Multiple(join(left.factor, right.factor), latency, left.strong or right.strong, rest)
     if not sums:
         return None
     if left is not None and _fixed(b, found, changing):
-        return replace(left, waits=left.waits + 1, rest=join(left.rest or Const(0.0), b))
+        return replace(left, latency=left.latency + 1, rest=join(left.rest or Const(0.0), b))
     if right is not None and _fixed(a, found, changing):
         rest = a if right.rest is None else join(a, right.rest)
         factor = right.factor if func is operator.add else builders.neg(right.factor)
-        return replace(right, factor=factor, waits=right.waits + 1, rest=rest)
+        return replace(right, factor=factor, latency=right.latency + 1, rest=rest)
     return None
 
 

@@ -77,7 +77,7 @@ def _is_check(stmt: If) -> bool:
 class _Splitting(GatheringPass):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
-        self.room = _MOST
+        self.budget = _MOST
 
     def concerns(self, stmt: Stmt) -> bool:
         return any(isinstance(each, For) and _compares(each) for each in traversal.statements((stmt,)))
@@ -111,9 +111,9 @@ class _Splitting(GatheringPass):
         low, high = (loop.start, loop.stop) if upward else (plus(loop.stop, 1), plus(loop.start, 1))
         first, last = self._peeled(loop, low, high)
         copied = len(traversal.statements(loop.body)) * (bool(first) + bool(last))
-        if not copied or copied > self.room:
+        if not copied or copied > self.budget:
             return [loop]
-        self.room -= copied
+        self.budget -= copied
         begin, end = plus(low, first), plus(high, -last)
 
         def counting(start: Expr, stop: Expr, body: Block) -> For:

@@ -86,7 +86,7 @@ from tapegen.loops.analysis.dependence import LoopNest
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.iteration_order import Conflicts
 from tapegen.loops.analysis.trip_counts import largest_trip_count
-from tapegen.loops.vectorize.shifted_gather import GatheringPass, apart
+from tapegen.loops.vectorize.shifted_gather import GatheringPass, disjoint_stores
 
 _FEW = 3  # scalars of each iteration that are expanded for the other loops
 
@@ -146,7 +146,9 @@ def _parted(
     moving = [access for access in nest.accesses if _moves(access.index, nest)]
     if not any(conflicts.elsewhere(a, b) for k, a in enumerate(moving) for b in moving[:k]):
         return []
-    leaving = [stmt for stmt in apart(nest, additions, conflicts) if conflicts.group(stmt.array) not in decide]
+    leaving = [
+        stmt for stmt in disjoint_stores(nest, additions, conflicts) if conflicts.group(stmt.array) not in decide
+    ]
     read = {var for stmt in leaving for var in traversal.free_vars(stmt.value) & nest.assigned}
     if len(leaving) < 2 or len(read) > _FEW or not all(map(is_float64, read)) or read & nest.changing:
         return []
@@ -155,24 +157,24 @@ def _parted(
     size = minus(loop.stop, low) if upward else minus(plus(loop.start, 1), low)
     groups = _groups(leaving, loop.target, read)
     margin = max(group.width for group in groups)
-    kept: dict[Var, Var] = {}
+    expanded: dict[Var, Var] = {}
     out: list[Stmt] = []
     zeros: list[Stmt] = []
     for var in sorted(read, key=lambda var: var.name):
-        row = kept[var] = Var(names.fresh(f"{var.name}_row"), Array("float64", 1, "C"))
-        room = plus(Call(max, (size, Const(0)), (), INT), 2 * margin)
-        out.append(Assign((row,), Call(np.empty, (room,), (), row.type), loop.origin))
+        row = expanded[var] = Var(names.fresh(f"{var.name}_row"), Array("float64", 1, "C"))
+        length = plus(Call(max, (size, Const(0)), (), INT), 2 * margin)
+        out.append(Assign((row,), Call(np.empty, (length,), (), row.type), loop.origin))
         for k in range(margin):
             zeros += [Store(row, (place,), Const(0.0)) for place in (Const(k), plus(size, margin + k))]
     body: list[Stmt] = []
     for stmt in nest.body:
         if stmt not in leaving:
             body.append(stmt)
-        if isinstance(stmt, Assign) and stmt.targets[0] in kept:
+        if isinstance(stmt, Assign) and stmt.targets[0] in expanded:
             place = plus(minus(loop.target, low), margin)
-            body.append(Store(kept[stmt.targets[0]], (place,), stmt.targets[0]))
+            body.append(Store(expanded[stmt.targets[0]], (place,), stmt.targets[0]))
     out.append(replace(loop, body=tuple(body)))
-    loops = [group.loop(Var(names.fresh("l"), INT), low, size, margin, kept) for group in groups]
+    loops = [group.loop(Var(names.fresh("l"), INT), low, size, margin, expanded) for group in groups]
     if not margin:
         return [*out, *loops]
     return [*out, If(Call(operator.gt, (size, Const(0)), (), BOOL), (*zeros, *loops), (), loop.origin)]
@@ -191,14 +193,14 @@ class _Group:
     def width(self) -> int:
         return max(self.shifts) - min(self.shifts)
 
-    def loop(self, counter: Var, low: Expr, size: Expr, margin: int, kept: Mapping[Var, Var]) -> For:
+    def loop(self, counter: Var, low: Expr, size: Expr, margin: int, expanded: Mapping[Var, Var]) -> For:
         """A loop over the elements, each of which gathers its contributions."""
         first = min(self.shifts)
         terms: list[Expr] = []
         for shift in self.shifts:
             there: dict[Var, Expr] = {self.counter: plus(counter, low)}
             place = plus(counter, margin - (shift - first))
-            there |= {var: Load(row, (place,), var.type) for var, row in kept.items()}
+            there |= {var: Load(row, (place,), var.type) for var, row in expanded.items()}
             terms.append(traversal.substitute(self.store.value, there))
         at = {self.counter: plus(plus(counter, low), first)}
         index = tuple(folded(traversal.substitute(item, at)) for item in self.store.index)

@@ -53,7 +53,7 @@ class _Addition:
 
     @property
     def shift(self) -> int:
-        """The constant in the index along the axis, which sets it apart from those of the same group."""
+        """The constant in the index along the axis, which tells it from those of the same group."""
         return linear(self.store.index[self.axis]).constant  # type: ignore[arg-type]
 
     def of(self, counter: Var, iteration: Expr) -> Store:
@@ -69,7 +69,11 @@ class GatheringPass(IterationOrderPass):
         conflicts = self.conflicts(nest)
 
         def free(stores: list[Store]) -> list[Store]:
-            return [each for each in apart(nest, stores, conflicts) if conflicts.group(each.array) not in self.deciding]
+            return [
+                each
+                for each in disjoint_stores(nest, stores, conflicts)
+                if conflicts.group(each.array) not in self.deciding
+            ]
 
         found = _gathered(nest, free, self.memory.group, self.leaving, self.names)
         if found is None:
@@ -81,7 +85,7 @@ class GatheringPass(IterationOrderPass):
         return [*loops, reversed_loop(rest.stmt) if self.order(rest) == "reversible" else rest.stmt]
 
 
-def apart(nest: LoopNest, leaving: list[Store], conflicts: Conflicts) -> list[Store]:
+def disjoint_stores(nest: LoopNest, leaving: list[Store], conflicts: Conflicts) -> list[Store]:
     """Those of some additions whose elements nothing else in the loop accesses."""
     accesses = {stmt: _accesses(nest, stmt) for stmt in nest.body}
     while True:
@@ -91,10 +95,12 @@ def apart(nest: LoopNest, leaving: list[Store], conflicts: Conflicts) -> list[St
             for access in accesses[stmt]
             if not (stmt in leaving and access is accesses[stmt][0])
         ]
-        apart = [stmt for stmt in leaving if not any(conflicts.anywhere(accesses[stmt][0], other) for other in others)]
-        if apart == leaving:
+        disjoint = [
+            stmt for stmt in leaving if not any(conflicts.anywhere(accesses[stmt][0], other) for other in others)
+        ]
+        if disjoint == leaving:
             return leaving
-        leaving = apart
+        leaving = disjoint
 
 
 def _accesses(nest: LoopNest, stmt: Stmt) -> tuple[Access, ...]:

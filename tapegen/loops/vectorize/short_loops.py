@@ -75,7 +75,7 @@ _MOST_OF_NEST = 9
 _LONGEST = 12
 """Statements of a loop that is unrolled."""
 
-_ROOM = 2000
+_BUDGET = 2000
 """Statements that are copied in one function: they take time to compile."""
 
 Sizes = Mapping[Expr, int]
@@ -103,7 +103,7 @@ class _Unrolling:
 
     def __init__(self, function: Function) -> None:
         self.loops = 0
-        self.room = _ROOM
+        self.budget = _BUDGET
         self.names = NameSupply(names_in(function))
         self.reads = Counter(var for stmt in function.body for var in traversal.occurring(stmt))
         self.assigned = traversal.assigned_in(*function.body)
@@ -181,9 +181,9 @@ class _Unrolling:
                 if target in self.read_later or target in traversal.assigned_in(*body):
                     return (stmt,)
                 copied = (stop - start - 1) * len(body)
-                if copied > self.room:
+                if copied > self.budget:
                     return (stmt,)
-                self.room -= copied
+                self.budget -= copied
                 self.loops += 1
                 private = self._private(stmt)
                 out: list[Stmt] = []

@@ -9,7 +9,7 @@ from tapegen.analysis.polyhedral.access_relations import Regions
 from tapegen.analysis.polyhedral.array_liveness import ArrayLiveness
 from tapegen.analysis.shape_inference import Shapes
 from tapegen.analysis.shape_inference import _Pass as Shaping
-from tapegen.pipeline import compile
+from tapegen.pipeline.passes import tangents
 from tapegen.transform.simplify import cleanup, cse, dead_code
 from tapegen.transform.simplify.copy_propagation import CopyPropagation
 from tests.random_programs.defects.switch import edit, likely
@@ -68,7 +68,7 @@ MEMORY = (
     dataclasses.replace(
         edit(
             "two names for one array are not seen to clash",
-            compile,
+            tangents,
             "_refuse_conflicts",
             ("facts.effects.conflicts", "()"),
             in_text=False,  # of reverse mode

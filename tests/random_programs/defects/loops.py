@@ -13,7 +13,7 @@ from tapegen.loops.locality import (
 )
 from tapegen.loops.locality.block_items import BlockPass
 from tapegen.loops.locality.fusion import _Fusion as Fusion
-from tapegen.loops.locality.scalar_replacement import _Holding as Holding
+from tapegen.loops.locality.scalar_replacement import _ScalarReplacement as Holding
 from tapegen.loops.locality.zero_init_sinking import _Filling as Filling
 from tapegen.loops.stencils import scatter_to_gather
 from tapegen.loops.vectorize import (
@@ -236,7 +236,7 @@ HELD = likely(
     edit(
         "an element is read although no iteration does",
         Holding,
-        "rewrite",
+        "_in_registers",
         ("test is None", "True"),
     ),
     edit(
@@ -399,12 +399,12 @@ WAITING = likely(
         "a number that decides is added up in another order",
         loop_distribution,
         "_parted",
-        (" if conflicts.group(stmt.array) not in decide]", "]"),
+        (" if conflicts.group(stmt.array) not in decide\n", "\n"),
     ),
     edit(
         "an addition leaves a loop that reads the sum",
         shifted_gather,
-        "apart",
+        "disjoint_stores",
         ("if not any(conflicts.anywhere(accesses[stmt][0], other) for other in others)", "if True"),
     ),
     edit(
@@ -420,7 +420,10 @@ WAITING = likely(
         ("or any(memory.group(load.array) in written for load in loads)", ""),
     ),
     edit(
-        "zero no longer wins over an infinite factor", height_reduction, "_multiple", ("waits, strong=True)", "waits)")
+        "zero no longer wins over an infinite factor",
+        height_reduction,
+        "_multiple",
+        ("latency, strong=True)", "latency)"),
     ),
     edit(
         "of two factors one lets zero win",

@@ -47,7 +47,7 @@ CONTRACTED = likely(
         "a row from an earlier run of the loop is not kept",
         Contraction,
         "_loop",
-        ("self._block(loop.body, kept)", "self._block(loop.body, fresh | kept)"),
+        ("self._block(loop.body, contracted)", "self._block(loop.body, fresh | contracted)"),
     ),
     edit(
         "a size is read after it has changed",
