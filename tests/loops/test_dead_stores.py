@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import tapegen as tg
+from tests.grown.loop_texts import uncompiled
+from tests.loops.test_innermost_loops import assert_same_text
+from tests.nests_reader import lowered_text
 
 A = np.array([0.5, -1.5, 2.0])
 
@@ -62,3 +65,79 @@ def test_what_is_only_read_to_make_more_of_it_goes():
 def test_errors_stay():
     with pytest.raises(IndexError, match="index 3 is out of bounds for axis 0 with size 3"):
         tg.grad(raises_in_what_nobody_reads, backend="numba")(3.0, A)
+
+
+def made_anew(x, steps):
+    """The cotangent of `x` takes the place of its copy, and what `d` is reset to is never read."""
+    for _ in range(steps):
+        d = np.zeros(len(x))
+        d[1:] = x[1:] - x[:-1]
+        x = x + 0.5 * d
+    return np.sum(x * x)
+
+
+def also_in_a_list(x, steps):
+    """The list has the arrays before each step."""
+    states = [x * 1.0]
+    for _ in range(steps):
+        x = x + 0.5 * x[::-1]
+        states.append(x)
+    return np.sum(states[1] * states[-1])
+
+
+def also_returned(x, steps):
+    first = x * 2.0
+    y = first
+    for _ in range(steps):
+        y = y + 0.5 * y[::-1]
+    return np.sum(first * y)
+
+
+@pytest.mark.parametrize("func", [made_anew, also_in_a_list, also_returned])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_copies_and_last_stores_go_where_nothing_reads_what_they_replace(func, steps):
+    x = np.array([1.0, -0.0, 2.0, -3.0])
+    with uncompiled():
+        ours = tg.differentiable(func, backend="numba", cache=False).value_and_grad(x, steps)
+    want = tg.differentiable(func, backend="python").value_and_grad(x, steps)
+    assert ours[0] == pytest.approx(want[0], rel=1e-14)
+    np.testing.assert_allclose(ours[1], want[1], rtol=1e-14)
+
+
+def test_no_copy_of_an_array_that_is_replaced_by_it():
+    with uncompiled():
+        text = str(tg.differentiable(made_anew).inspect(A, 2).compiled).split("backward sweep")[1]
+    assert ".copy()" not in text and "d_bar[i + 1] = 0.0" not in text and "= 0.0" not in text
+    with tg.debug(disable="eliminate_dead_stores"), uncompiled():
+        text = str(tg.differentiable(made_anew).inspect(A, 2).compiled).split("backward sweep")[1]
+    assert ".copy()" in text and "] = 0.0" in text
+
+
+STORED_LAST = """
+def f(x, y, n):
+    for k in range(n):
+        a = np.empty(n)
+        for i in range(n):
+            a[i] = x[i] * 2.0
+        y[k] = a[k]
+        for i in range(n):
+            a[i] = 0.0
+            y[i] += x[k]
+        b = np.empty(n)
+        v = b[1:]
+        for i in range(n):
+            b[i] = x[i]
+        for i in range(n - 1):
+            y[i] += v[i]
+        b[0] = 1.0
+        y[0] += {reads}
+    return y
+"""
+
+
+@pytest.mark.parametrize(("reads", "stays"), [("x[0]", False), ("a[0]", True)])
+def test_stores_that_no_later_statement_reads(reads, stays):
+    program = STORED_LAST.format(reads=reads)
+    text = lowered_text(program, np.ones(4), np.ones(4), 4)
+    assert ("a[i] = 0.0" in text) is stays
+    assert_same_text(program, (np.arange(4.0), np.ones(4), 4), (np.ones(1), np.ones(1), 1))

@@ -1,4 +1,7 @@
-"""Dead store elimination: scalars that are not read, and stores into new arrays of which only the size is read.
+"""Dead store elimination: what nothing reads is not computed, stored or copied.
+
+Scalars that are not read are dead, and so are stores into new arrays of which only the size is read, stores after the
+last statement that reads an array, and a copy that takes the place of the array whose copy it is.
 
 A program keeps statements whose values are not read, because they may raise.  In loops over scalars every such error
 has a check of its own, so a statement may go if evaluating it cannot raise.  It pays wherever a derivative does not
@@ -27,14 +30,16 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
 
 from tapegen.ir import intrinsics, traversal
 from tapegen.ir.dead_code import remove_dead
-from tapegen.ir.nodes import Assign, Call, Const, For, Function, If, Load, Slice, Stmt, Store, Tuple, Var
+from tapegen.ir.nodes import Assign, Block, Call, Const, For, Function, If, Load, Slice, Stmt, Store, Tuple, Var
 from tapegen.ir.types import Array, Scalar, is_floating
+from tapegen.loops.analysis.dependence import AliasSets, alias_sets
 
 _NEW = (np.empty, np.zeros)
 _SIZES: frozenset[Any] = frozenset({intrinsics.dim, np.size})
@@ -56,7 +61,87 @@ def eliminate_dead_stores(function: Function) -> Function:
             return stmt.array not in foreign and all(map(_is_silent, (*stmt.index, stmt.value)))
         return isinstance(stmt, (If, For)) and all(map(_is_silent, stmt.headers))
 
-    return traversal.with_body(function, remove_dead(function.body, (), may_go))
+    body = _Lasting(alias_sets(function), function).block(function.body)
+    return traversal.with_body(function, remove_dead(body, (), may_go))
+
+
+class _Lasting:
+    """Leaves out stores and copies after which nothing reads what they replace."""
+
+    def __init__(self, memory: AliasSets, function: Function) -> None:
+        self.memory = memory
+        self.foreign = {memory.group(var) for var in (*function.params, *function.tapes, *function.computed)}
+        self.names: defaultdict[Var, set[Var]] = defaultdict(set)  # arrays and lists of each alias set
+        self.owned: dict[Var, bool] = {}  # whether all arrays of an alias set are made here
+        for var in memory.uses:
+            self.names[memory.group(var)].add(var)
+        for stmt in traversal.statements(function.body):
+            for var in stmt.targets:
+                if not isinstance(var.type, Scalar):
+                    group = memory.group(var)
+                    self.names[group].add(var)
+                    self.owned[group] = self.owned.get(group, True) and isinstance(stmt, Assign) and _makes(stmt.value)
+
+    def block(self, block: Block) -> Block:
+        out: list[Stmt] = []
+        for stmt in block:
+            if out and self._replaces(out[-1], stmt):
+                out.pop()
+                continue
+            out.append(traversal.with_blocks(stmt, tuple(map(self.block, stmt.blocks))) if stmt.blocks else stmt)
+        for place, stmt in enumerate(out):
+            if isinstance(stmt, Assign) and _is_new(stmt) and self.memory.own(stmt.targets[0]) is stmt:
+                out[place + 1 :] = self._without_last(stmt.targets[0], out[place + 1 :])
+        return block if len(out) == len(block) and all(map(operator.is_, out, block)) else tuple(out)
+
+    def _replaces(self, copied: Stmt, stmt: Stmt) -> bool:
+        """Whether two statements replace an array that has no other name by its copy."""
+        match copied, stmt:
+            case (
+                Assign((Var(type=Array()) as copy,), Call(np.copy, (Var() as array,), ())),
+                Assign((target,), Var() as value),
+            ):
+                group = self.memory.group(array)
+                return (
+                    target == array
+                    and value == copy
+                    and copy.type == array.type
+                    and self.memory.uses[copy] == 1
+                    and group not in self.foreign
+                    and self.names[group] == {array, copy}
+                    and self.owned[group]
+                )
+        return False
+
+    def _without_last(self, array: Var, after: list[Stmt]) -> list[Stmt]:
+        """The statements after an allocation, without the stores that none of them reads."""
+        mentioned = [traversal.occurring(stmt).count(array) for stmt in after]
+        if sum(mentioned) != self.memory.uses[array]:
+            return after
+        stored = [
+            sum(each.array == array for each in traversal.statements((stmt,)) if isinstance(each, Store))
+            for stmt in after
+        ]
+        last = max((k for k, count in enumerate(mentioned) if count > stored[k]), default=len(after))
+        rest = tuple(stmt for stmt in after[last + 1 :])
+        if not any(stored[last + 1 :]):
+            return after
+        return [*after[: last + 1], *_without_stores(rest, array)]
+
+
+def _without_stores(block: Block, array: Var) -> Block:
+    """A block without silent stores into an array."""
+    out: list[Stmt] = []
+    for stmt in block:
+        if isinstance(stmt, Store) and stmt.array == array and all(map(_is_silent, (*stmt.index, stmt.value))):
+            continue
+        out.append(traversal.with_blocks(stmt, tuple([_without_stores(part, array) for part in stmt.blocks])))
+    return tuple(out)
+
+
+def _makes(value: Any) -> bool:
+    """Whether an expression is a new array, or another name of one that is counted itself."""
+    return isinstance(value, Var) or (isinstance(value, Call) and value.func in (*_NEW, np.copy))
 
 
 def _is_new(stmt: Assign) -> bool:
