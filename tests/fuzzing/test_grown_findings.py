@@ -287,6 +287,12 @@ FOUND = {
         "return np.broadcast_to(v, (2, 3), True) * np.sort(v, -1, 'heapsort') + np.array(v, None)",
         "np.array([1.0, -0.4, 1.6])",
     ),
+    "one axis of several, and one extent": (
+        """a, b = scipy.fft.fftn(v, axes=0), scipy.fft.rfft2(v, axes=1)
+    c, d = scipy.fft.ifftn(v, s=3), scipy.fft.irfftn(v + 0j, 4, axes=-1)
+    return np.sum(np.abs(a) ** 2) + np.sum(np.sin(b.real)) + np.sum(c.imag ** 3) + np.sum(np.sin(d))""",
+        "np.array([[1.0, -0.4, 0.7], [1.6, 0.3, -0.2]])",
+    ),
     "elements deleted and inserted at a slice": (
         """a, b = np.delete(v, slice(0, 2)), np.delete(v.reshape(2, 2), slice(None, 1), axis=1)
     c, d = np.insert(v, slice(1, 3), v[:2]), np.insert(v.reshape(2, 2), np.s_[::-2], v[0], 1)
@@ -363,7 +369,7 @@ REFUSED_ONES = {
 
 
 def module(body: str, argument: str) -> str:
-    modules = ("integrate", "interpolate", "linalg", "signal", "special", "stats")
+    modules = ("fft", "integrate", "interpolate", "linalg", "signal", "special", "stats")
     head = "import numpy as np\n" + "".join(f"import scipy.{name}\n" for name in modules)
     head += "from scipy import ndimage\n\n\n"
     return head + f"def f(v):\n    {body}\n\n\ndef arguments():\n    return ({argument},)\n"
@@ -376,6 +382,11 @@ def test_what_was_found_is_right(name: str) -> None:
 
 
 COMPILED = {
+    "options of matrix functions that do not change the result": (
+        """p, l, u = scipy.linalg.lu(v, check_finite=False, permute_l=False)
+    return np.sum(np.sin(l) + np.cos(u)) + np.sum(np.sin(scipy.linalg.inv(v, check_finite=False, lower=True)))""",
+        "np.array([[1.0, -0.4], [0.6, 1.2]])",
+    ),
     "a formula in another precision than the function": (
         """w = v.astype(np.float32)
     a, b = scipy.linalg.expm_frechet(w, v.T)

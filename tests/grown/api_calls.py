@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tapegen.rules import Rule, all_rules, rule_of
-from tests.grown.api_targets import Case, Raw, Target, name_of
+from tests.grown.api_targets import UNDEFINED_IF_EMPTY, Case, Raw, Target, name_of
 from tests.grown.calls_apart import Trying
 from tests.grown.program import SEPARATION
 from tests.grown.reference import real_leaves
@@ -87,7 +87,7 @@ class Caller:
         if roll < 0.66:
             return value[:1] if value.ndim else value
         if roll < 0.70:
-            return value[:0] if value.ndim else value
+            return value[:0] if value.ndim and self.name not in UNDEFINED_IF_EMPTY else value
         if roll < 0.76:
             return np.array(value.flat[0])
         if roll < 0.82 and value.ndim and len(value) > 1 and value.dtype.kind == "f":

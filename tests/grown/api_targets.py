@@ -41,6 +41,9 @@ GENERALIZED = ("out", "dtype", "order", "casting", "subok", "axis", "keepdims")
 UNDEFINED = {"np.empty_like", "np.empty", "np.intersect1d", "np.trim_zeros"}
 """Values of memory as it is, and choices by equality of what is moved."""
 
+UNDEFINED_IF_EMPTY = {"scipy.linalg.solve_sylvester"}
+"""Memory as it is, too: the array for the result is not filled."""
+
 V, W, M, T = values(4), np.abs(values(4, seed=1)) + 0.4, values(3, 4), values(2, 3, 2)
 P = np.abs(M) + 0.3
 

@@ -33,8 +33,13 @@ def det(a, overwrite_a=False, check_finite=True):
 
 
 @expands(linalg.inv, shapes=[regular])
-def inv(a, overwrite_a=False, check_finite=True):
+def inv(a, overwrite_a=False, check_finite=True, *, assume_a=None, lower=False):
     no_overwriting(overwrite_a=overwrite_a)
+    require(
+        assume_a in (None, "gen", "general"),
+        "scipy.linalg.inv has a rule for general matrices.",
+        "Leave assume_a out.",
+    )
     return np.linalg.inv(a)
 
 
@@ -211,19 +216,29 @@ def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
 
 
 @pullback(linalg.lu, shapes=[regular])
-def lu(a, *, out, out_bar):
+def lu(a, permute_l=False, overwrite_a=False, check_finite=True, p_indices=False, *, out, out_bar):
     """Of a square matrix: the order of the rows does not change in a neighbourhood."""
-    one_matrix(np.ndim(a))
+    three_factors(a, permute_l, overwrite_a, p_indices)
     p, lower, upper = out
     return p @ product_bar(lower, upper, out_bar[1], out_bar[2])
 
 
 @lu.pushforward
-def lu_pushforward(a, *, out, a_dot):
-    one_matrix(np.ndim(a))
+def lu_pushforward(a, permute_l=False, overwrite_a=False, check_finite=True, p_indices=False, *, out, a_dot):
+    three_factors(a, permute_l, overwrite_a, p_indices)
     p, lower, upper = out
     lower_dot, upper_dot = factors_dot(lower, upper, p.T @ a_dot)
     return None, lower_dot, upper_dot
+
+
+def three_factors(a, permute_l, overwrite_a, p_indices):
+    one_matrix(np.ndim(a))
+    no_overwriting(overwrite_a=overwrite_a)
+    require(
+        not permute_l and not p_indices,
+        "scipy.linalg.lu has a rule for the permutation as a matrix.",
+        "Leave permute_l and p_indices out.",
+    )
 
 
 def product_bar(lower, upper, lower_bar, upper_bar):
@@ -239,7 +254,8 @@ def factors_dot(lower, upper, product_dot):
 
 
 @template(linalg.lu)
-def lu_text(a):
+def lu_text(a, permute_l=False, overwrite_a=False, check_finite=True, p_indices=False):
+    three_factors(a, permute_l, overwrite_a, p_indices)
     packed, pivots = linalg.lu_factor(a)
     unit = np.eye(np.shape(a)[0], dtype=a.dtype)
     return swapped_back(unit, pivots), np.tril(packed, -1) + unit, np.triu(packed)

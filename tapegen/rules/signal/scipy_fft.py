@@ -54,8 +54,14 @@ def ihfft(x, n=None, axis=-1, norm=None):
 # ---- several axes --------------------------------------------------------------------------------------------------
 
 
+def in_tuple(value):
+    """Extents or axes, of which one may be given by itself."""
+    return (value,) if isinstance(value, int) else value
+
+
 @expands(own.fftn, shapes=[(3, 4)], of_complex=True)
 def fftn(x, s=None, axes=None, norm=None):
+    s, axes = in_tuple(s), in_tuple(axes)
     for k, axis in enumerate(transformed_axes(axes, s, np.ndim(x))):
         x = own.fft(x, size_along(s, k), axis, norm)
     return x
@@ -63,6 +69,7 @@ def fftn(x, s=None, axes=None, norm=None):
 
 @expands(own.ifftn, shapes=[(3, 4)], of_complex=True)
 def ifftn(x, s=None, axes=None, norm=None):
+    s, axes = in_tuple(s), in_tuple(axes)
     for k, axis in enumerate(transformed_axes(axes, s, np.ndim(x))):
         x = own.ifft(x, size_along(s, k), axis, norm)
     return x
@@ -70,6 +77,7 @@ def ifftn(x, s=None, axes=None, norm=None):
 
 @expands(own.rfftn, shapes=[(3, 4)], of_complex=True)
 def rfftn(x, s=None, axes=None, norm=None):
+    s, axes = in_tuple(s), in_tuple(axes)
     axes = transformed_axes(axes, s, np.ndim(x))
     last = len(axes) - 1
     x = own.rfft(x, size_along(s, last), axes[last], norm)
@@ -81,6 +89,7 @@ def rfftn(x, s=None, axes=None, norm=None):
 @expands(own.irfftn, shapes=[(3, 4)], of_complex=True)
 def irfftn(x, s=None, axes=None, norm=None):
     """Unlike `irfft`, and unlike NumPy, scipy makes one number of one coefficient."""
+    s, axes = in_tuple(s), in_tuple(axes)
     axes = transformed_axes(axes, s, np.ndim(x))
     last = len(axes) - 1
     size = max(2 * (np.shape(x)[axes[last]] - 1), 1) if s is None else s[last]
