@@ -40,6 +40,8 @@ def remove_dead(
     marking.enter(block, -1)
     marking.follow(live_out)
     marking.keep_others(may_go)  # asked about little: most statements are live
+    if marking.is_complete():
+        return block
     return marking.remaining(block, iter(range(len(marking.parents))))
 
 
@@ -88,6 +90,15 @@ class _Marking:
                 for inner in stmt.blocks:
                     self.enter(inner, here)
 
+    def is_complete(self) -> bool:
+        """Whether nothing is dead, nor assigns a variable to itself, nor has an empty branch."""
+        if len(self.live) < len(self.statements) or any(self.dead_targets.values()):
+            return False
+        return not any(
+            stmt.targets == (stmt.value,) if type(stmt) is Assign else type(stmt) is If and not acts(stmt.body)
+            for stmt in self.statements
+        )
+
     def keep_others(self, may_go: Callable[[Stmt], bool]) -> None:
         """Mark the statements that nothing needs and that may not be removed either, and what they need."""
         for here in reversed(range(len(self.statements))):  # what a statement needs stands before it, as a rule
@@ -108,29 +119,25 @@ class _Marking:
         """Mark what live statements need."""
         if live_out:
             self._read(frozenset(live_out))
-        while self.needed or self.values:
-            while self.values:
-                contents, shapes = traversal.reads_by_kind(self.values.pop())
-                self._read(contents)
+        needed, values, live = self.needed, self.values, self.live
+        while needed or values:
+            while values:
+                contents, shapes = traversal.reads_by_kind(values.pop())
+                if not contents <= self.read:
+                    self._read(contents)
                 for var in shapes:
                     if type(var.type) is ListOf:
                         self._read(frozenset((var,)))
                     else:
                         self._define(var)
-            while self.needed:
-                here = self.needed.pop()
-                if here not in self.live:
-                    self._mark(here)
-
-    def _mark(self, here: int) -> None:
-        self._keep(here)
-        stmt = self.statements[here]
-        if type(stmt) is Assign:
-            self.values.append(stmt.value)
-            return
-        if type(stmt) is Store:
-            self._define(stmt.array)
-        self.values += traversal.value_headers(stmt)
+            while needed:
+                here = needed.pop()
+                if here not in live:
+                    stmt = self.statements[here]
+                    self._keep(here)
+                    if type(stmt) is Store:
+                        self._define(stmt.array)
+                    values += traversal.value_headers(stmt)
 
     def _read(self, found: Set[Var]) -> None:
         new = found - self.read
@@ -155,7 +162,7 @@ class _Marking:
 
     def _keep(self, here: int) -> None:
         self.live.add(here)
-        if (parent := self.parents[here]) >= 0:
+        if (parent := self.parents[here]) >= 0 and parent not in self.live:
             self.needed.append(parent)
 
     def remaining(self, block: Block, positions: Iterator[int]) -> Block:
