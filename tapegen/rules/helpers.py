@@ -249,6 +249,12 @@ def in_floats(x: Any) -> Any:
 
 
 @compile_time
+def is_bool(dtype: Any) -> bool:
+    """Whether a dtype is that of bools."""
+    return bool(np.issubdtype(dtype, np.bool_))
+
+
+@compile_time
 def is_inexact(dtype: Any) -> bool:
     """Whether a dtype is one of floats or complex numbers."""
     return bool(np.issubdtype(dtype, np.inexact))

@@ -221,4 +221,5 @@ def _itself(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | No
 
 @method("number", "is_integer", takes="")
 def _is_integer(cx: Context, args: list[Any], kwargs: dict[str, Any], hint: str | None) -> Any:
-    return emit_call(cx, operator.eq, (emit_call(cx, np.floor, args), args[0]))
+    whole = emit_call(cx, operator.eq, (emit_call(cx, np.floor, args), args[0]))
+    return emit_call(cx, operator.and_, (whole, emit_call(cx, np.isfinite, args)))

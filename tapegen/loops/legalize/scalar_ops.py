@@ -448,6 +448,14 @@ def _fmod(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> E
     return _result(signed, type_.dtype)
 
 
+def _sign(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
+    """The sign, which has none itself where it is zero."""
+    sign = _direct(w, func, args, type_)
+    if not type_.dtype.startswith("float"):
+        return sign
+    return Call(operator.add, (sign, convert(Const(0.0), type_.dtype)), (), type_)
+
+
 def _rounding(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     if type_.dtype.startswith(("int", "uint", "bool")):
         return args[0]
@@ -622,7 +630,7 @@ _UFUNCS = (
     *(np.arcsinh, np.arccosh, np.arctanh, np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p),
     *(np.sqrt, np.cbrt, np.maximum, np.minimum, np.fmax, np.fmin, np.arctan2, np.hypot, np.copysign),
     *(np.logaddexp, np.logaddexp2, np.nextafter, np.spacing, np.deg2rad, np.rad2deg, np.degrees, np.radians),
-    *(np.sinc, np.nan_to_num, np.sign, np.ldexp, np.gcd, np.lcm),
+    *(np.sinc, np.nan_to_num, np.ldexp, np.gcd, np.lcm),
 )
 _PREDICATES = (np.isnan, np.isinf, np.isfinite, np.signbit, np.isneginf, np.isposinf, np.isreal)
 _MATH = (
@@ -661,6 +669,7 @@ OPERATIONS: dict[Any, Operation] = {
     **dict.fromkeys((builtins.min, builtins.max), _extreme),
     **dict.fromkeys(_UFUNCS, _direct),
     np.fmod: _fmod,
+    np.sign: _sign,
     **dict.fromkeys(_PREDICATES, _as_written),
     **dict.fromkeys((math.isnan, math.isinf, math.isfinite, math.gcd), _as_written),
     **dict.fromkeys(_MATH, _math),

@@ -138,12 +138,11 @@ def searchsorted_text(a, v, side="left"):
 @template(np.digitize)
 def digitize_text(x, bins, right=False):
     side = "left" if right else "right"
-    other = "right" if right else "left"
     n = np.size(bins)
     if not (np.all(bins[1:] >= bins[:-1]) or np.all(bins[1:] <= bins[:-1])):
         raise ValueError("bins must be monotonically increasing or decreasing")
     rising = n == 0 or bins[0] <= bins[n - 1]
-    return np.where(rising, np.searchsorted(bins, x, side=side), n - np.searchsorted(bins[::-1], x, side=other))
+    return np.where(rising, np.searchsorted(bins, x, side=side), n - np.searchsorted(bins[::-1], x, side=side))
 
 
 @template(np.isin)
@@ -168,13 +167,13 @@ def bincount_text(x, weights=None, minlength=0):
     if weights is None:
         counts = np.zeros(count, dtype=np.int64)
         for k in range(np.size(x)):
-            counts[x[k]] += 1
+            counts[int(x[k])] += 1
         return counts
     if np.size(x) != np.size(weights):
         raise ValueError("The weights and list don't have the same length.")
     sums = np.zeros(count)
     for k in range(np.size(x)):
-        sums[x[k]] += weights[k]
+        sums[int(x[k])] += weights[k]
     return sums
 
 

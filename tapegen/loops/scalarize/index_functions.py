@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -170,6 +171,8 @@ def _take(w: LoopBuilder, call: Call) -> ElementRule:
         raise w.unsupported(call.func, "of a number")
     x = lazy(w, flattened(w, array) if axis is None and array.type.rank != 1 else array)
     k = axis_of(w, Const(0) if axis is None else axis, x.rank)
+    if isinstance(indices.type, Array) and indices.type.dtype == "bool":  # positions, not a mask
+        indices = Call(np.astype, (indices, Const(np.int64)), (), replace(indices.type, dtype="int64"))
     return loaded(w, x, (*(Slice(),) * k, indices))
 
 

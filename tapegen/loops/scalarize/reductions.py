@@ -122,6 +122,7 @@ REDUCTIONS: dict[Any, Reduction] = {
 
 def reduce_all(w: LoopBuilder, how: Reduction, x: ElementRule, dtype: str, target: Var | None = None) -> Expr:
     """All elements combined."""
+    how = _of_dtype(how, dtype)
     _check_empty(w, how, x, tuple(range(x.rank)))
     wide = _accumulator(how, dtype)
     base = target.name if target is not None else "total"
@@ -142,6 +143,7 @@ def reduce_axes(
     """`target` = the elements combined along some axes, each in the order of memory."""
     assert isinstance(target.type, Array)
     dtype = target.type.dtype
+    how = _of_dtype(how, dtype)
     _check_empty(w, how, x, axes)
     count = product(tuple(w.clamped(x.extents[k]) for k in axes))
     if how.mean:
@@ -222,6 +224,11 @@ def _join_place(w: LoopBuilder, how: Reduction, place: Load, element: Expr, dtyp
 
 def _guarded(test: Expr | None, stmt: Stmt) -> Stmt:
     return stmt if test is None else If(test, (stmt,), (), stmt.origin)
+
+
+def _of_dtype(how: Reduction, dtype: str) -> Reduction:
+    """The reduction; sums of bools are disjunctions, and products are conjunctions."""
+    return {SUM: ANY, PROD: ALL}.get(how, how) if dtype == "bool" else how
 
 
 def _accumulator(how: Reduction, dtype: str) -> str:

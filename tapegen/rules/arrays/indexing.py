@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapegen.rules.helpers import axes_tuple, one_of, open_range, require, unflat
+from tapegen.rules.helpers import axes_tuple, is_bool, one_of, open_range, require, unflat
 from tapegen.rules.registry import expands, fixed, linear
 
 
@@ -33,6 +33,8 @@ def take(a, indices, axis=None, *, mode="raise", out_bar):
 def indices_in_range(a, indices, axis, mode):
     """The indices that `np.take` uses for out-of-range and negative ones, depending on `mode`."""
     one_of("mode", mode, ("raise", "wrap", "clip", 2, 1, 0))
+    if is_bool(np.result_type(indices)):  # positions, not a mask
+        indices = np.astype(indices, np.int64)
     if mode == "raise" or mode == 2:
         return indices
     n = np.size(a) if axis is None or np.ndim(a) == 0 else np.shape(a)[axis]

@@ -223,6 +223,8 @@ def convolve_pushforward(a, v, mode="full", *, a_dot, v_dot):
 
 @expands(np.correlate, shapes=[(5,), (3,)], of_complex=True)
 def correlate(a, v, mode="valid"):
+    if (mode == "same" or mode == 1) and np.size(a) < np.size(v):
+        return np.convolve(np.conj(flat(v)), flat(a)[::-1], mode)[::-1]  # NumPy reverses the middle of this one
     return np.convolve(a, np.conj(flat(v)[::-1]), mode)
 
 

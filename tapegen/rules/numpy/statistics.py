@@ -76,7 +76,7 @@ def covariance(rows, bias, ddof, fweights, aweights):
 
 @linear(np.bincount, in_="weights", shapes=[fixed(np.array([1, 0, 3, 1])), (4,)])
 def bincount(x, weights=None, minlength=0, *, out_bar):
-    return out_bar[x]
+    return np.take(out_bar, x)  # also where x are bools
 
 
 @expands(np.histogram_bin_edges, shapes=[(7,), fixed(4)])
