@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -138,3 +140,58 @@ def test_code_without_python_beside_it_assumes_nothing() -> None:
         return inner(x, n, m)
 
     assert outer(X, 1, 4) == pytest.approx(parts(X, 1, 4), rel=1e-13)
+
+
+# ---- every way to let sizes meet -------------------------------------------------------------------------------------
+
+M = np.arange(16.0).reshape(4, 4) * 0.1 - 0.5
+
+BODIES = {
+    "add": "np.sum(np.sin(x[:n]) + x[4 - k :] * 2)",
+    "where": "np.sum(np.where(x[:n] > 0.2, x[4 - k :], x[:n] ** 2))",
+    "clip": "np.sum(np.clip(x[:n], x[:k] - 0.1, x[4 - k :] + 2))",
+    "matrices": "np.sum(np.cos(m[:n, :2]) * m[:k, 2:])",
+    "rows": "np.sum(m[:n, :k] * x[:k] + m[:n, :n].sum(axis=0))",
+    "columns": "np.sum(m[:n, :k] * m[:n, :1] + m[:1, :k] * x[:n, None])",
+    "products": "np.sum(m[:n, :k] @ x[:k] * x[:n] + x[:k].sum())",
+    "means": "np.sum((m[:n, :k] - m[:n, :k].mean(axis=0)) ** 2 * x[:k])",
+    "differences": "np.sum(np.cumsum(x[:n]) * np.prod(m[:n, :k], axis=1) + np.diff(m[:k, :n], axis=0).sum())",
+    "masks": "np.sum(x[x > 0.35 - 0.1 * n] * x[np.abs(x) < 0.3 * k])",
+    "store": "a = np.zeros(n) + 1.0; a[:] = x[:k] * 2; np.sum(a * a)",
+    "accumulate": "a = np.ones(n); a += x[:k]; a *= np.exp(x[:k]); np.sum(a)",
+    "argument": "x[:n] *= x[4 - k :] + 2; np.sum(x**2)",
+    "out": "a = np.zeros(n); np.multiply(x[:n], x[:k], out=a); np.sum(a**2)",
+    "concatenate": "a = np.concatenate((x[:n], x[:k])); np.sum(a * x[:n]) + np.sum(np.maximum(a, x[:1]))",
+}
+SIZES = [(3, 3), (2, 2), (1, 3), (3, 1), (0, 0), (1, 1), (2, 3), (0, 1), (1, 0), (4, 4), (3, 3), (2, 1)]
+USUAL = {"rows", "differences", "argument"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in USUAL else pytest.mark.compiled) for name in BODIES]
+)
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
+def test_all_sizes(name: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    *before, result = BODIES[name].split("; ")
+    lines = ["import numpy as np", "def f(x, m, n, k):", *(f"    {line}" for line in before), f"    return {result}"]
+    (tmp_path / "meeting.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "meeting", raising=False)
+    plain = importlib.import_module("meeting").f
+    f = tg.differentiable(wrt=(0, 1), backend="numba")(plain)
+    x = np.array([0.3, -0.7, 1.1, 0.4])
+    for n, k in SIZES:
+        mine, theirs = (x.copy(), M.copy()), (x.copy(), M.copy())
+        try:
+            expected = plain(*theirs, n, k)
+        except (ValueError, IndexError) as error:
+            with pytest.raises(type(error)):
+                f.value_and_grad(*mine, n, k)
+        else:
+            value, gradient = f.value_and_grad(*mine, n, k)
+            assert value == pytest.approx(expected, rel=1e-12, nan_ok=True)
+            estimate = numerical_gradient(lambda x, m, n=n, k=k: plain(x, m, n, k), (x, M)).value
+            for position, own in enumerate(gradient):
+                np.testing.assert_allclose(own, estimate[position,], rtol=1e-6, atol=1e-8)
+        for own, other in zip(mine, theirs, strict=True):
+            np.testing.assert_allclose(own, other, rtol=1e-13)

@@ -69,6 +69,9 @@ def shape_extents(w: LoopBuilder, expr: Expr) -> Extents:
 def new_extents(w: LoopBuilder, expr: Expr) -> Extents:
     """The extents that the shape of a new array states: none may be negative."""
     extents = shape_extents(w, expr)
+    match expr:
+        case Call(intrinsics.shape | np.shape):
+            return extents  # those of an array: where a slice is empty, the form of its size may be negative
     for extent in extents:
         w.require(extent.form, ValueError, NEGATIVE)
     return extents
