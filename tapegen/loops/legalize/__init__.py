@@ -2,7 +2,8 @@
 
 * `registry` - the table of lowerings
 * `builder` - emission of statements, fresh names, checks
-* `scalar_ops` - precision as NumPy has it, errors as Python raises them
+* `precision` - dtypes of scalars, and conversions
+* `scalar_ops` - operations on scalars: precision as NumPy has it, errors as Python raises them
 * `complex_ops` - operations on complex scalars
 * `math_domains` - arguments outside the domain of functions of `math`
 * `combinatorics` - factorials, permutations, combinations

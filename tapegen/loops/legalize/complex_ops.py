@@ -17,7 +17,8 @@ from tapegen.ir import builders, intrinsics
 from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, FLOAT, Scalar, is_complex
 from tapegen.loops.legalize.builder import LoopBuilder
-from tapegen.loops.legalize.scalar_ops import COMPLEX, OPERATIONS, Operation, convert
+from tapegen.loops.legalize.precision import convert
+from tapegen.loops.legalize.scalar_ops import COMPLEX, OPERATIONS, Operation
 
 _LONGEST_POWER = 4
 

@@ -7,7 +7,6 @@ operation gets the precision that its IR type states, and operations on Python s
 from __future__ import annotations
 
 import builtins
-import functools
 import math
 import operator
 from collections.abc import Callable
@@ -17,12 +16,13 @@ import numpy as np
 
 from tapegen.ir import builders, intrinsics
 from tapegen.ir.affine import folded, is_int
-from tapegen.ir.nodes import Call, Const, Expr, Load
+from tapegen.ir.nodes import Call, Const, Expr
 from tapegen.ir.types import BOOL, FLOAT, INT, NARROW_INTEGERS, Scalar, Type
 from tapegen.ir.types import COMPLEX as COMPLEX_DTYPES
 from tapegen.loops.legalize.builder import LoopBuilder
 from tapegen.loops.legalize.combinatorics import counted
 from tapegen.loops.legalize.math_domains import DOMAINS, NUMPY_FOR, OVERFLOWS, is_bounded, is_inside, is_small, sign_of
+from tapegen.loops.legalize.precision import common_dtype, convert, dtype_of, in_precision, narrowed
 from tapegen.rules.external_functions import numbers, same_numbers
 
 Operation = Callable[[LoopBuilder, Any, tuple[Expr, ...], Scalar], Expr]
@@ -89,81 +89,6 @@ def _is_of_complex(args: tuple[Expr, ...], type_: Scalar) -> bool:
     return type_.dtype in COMPLEX_DTYPES or not COMPLEX_DTYPES.isdisjoint(map(dtype_of, args))
 
 
-def convert(expr: Expr, dtype: str) -> Expr:
-    """A scalar converted to another dtype."""
-    if dtype_of(expr) == dtype:
-        return expr
-    if isinstance(expr, Const) and isinstance(expr.value, (int, float)):
-        if dtype in ("float64", "float32"):
-            return builders.floating(expr.value, dtype)
-        if dtype == "int64":
-            return Const(int(expr.value))
-        if dtype == "bool":
-            return Const(bool(expr.value))
-    type_ = Scalar(dtype, False)
-    if dtype == "bool":
-        return Call(operator.ne, (expr, Const(0)), (), BOOL)
-    if dtype_of(expr) == "bool" and dtype == "float64":
-        return Call(intrinsics.ifelse, (expr, Const(1.0), Const(0.0)), (), type_)
-    func: Any = {"float64": float, "int64": int}.get(dtype) or getattr(np, numpy_name(dtype))
-    if func is int and dtype_of(expr).startswith("u"):
-        func = np.int64  # numba's `int` gives them no sign
-    return Call(func, (expr,), (), type_)
-
-
-def stored(value: Expr, dtype: str) -> Expr:
-    """A scalar rounded as an array of that dtype would store it: numba may compute in more bits."""
-    if dtype in ("float64", "int64", "bool") or isinstance(value, Load):
-        return convert(value, dtype)
-    return Call(getattr(np, dtype), (value,), (), Scalar(dtype, False))
-
-
-def numpy_name(dtype: str) -> str:
-    """The name of NumPy's scalar type of a dtype."""
-    return "bool_" if dtype == "bool" else dtype
-
-
-def dtype_of(expr: Expr) -> str:
-    type_ = expr.type
-    if type(type_) is Scalar:
-        return type_.dtype
-    return expr.value.dtype.name if type(expr) is Const and isinstance(expr.value, np.generic) else ""
-
-
-def _weak(expr: Expr) -> bool:
-    return (
-        isinstance(expr.type, Scalar) and expr.type.python and not isinstance(getattr(expr, "value", None), np.generic)
-    )
-
-
-def common_dtype(args: tuple[Expr, ...]) -> str:
-    """NumPy's dtype for operands of which some may be Python scalars."""
-    return _common(tuple((dtype_of(arg), _weak(arg)) for arg in args))
-
-
-@functools.cache
-def _common(kinds: tuple[tuple[str, bool], ...]) -> str:
-    numbers = {"bool": True, "int64": 1, "float64": 1.0, "complex128": 1j}
-    return np.result_type(*(numbers[dtype] if weak else np.dtype(dtype) for dtype, weak in kinds)).name
-
-
-def _in_precision(args: tuple[Expr, ...], dtype: str) -> tuple[Expr, ...]:
-    """Operands for which numba computes in `dtype`."""
-    if dtype == "float64":
-        dtypes = set(map(dtype_of, args))
-        if "float64" in dtypes or ("int64" in dtypes and "uint64" not in dtypes):
-            return args  # numba promotes as NumPy does
-        return (convert(args[0], dtype), *args[1:])
-    if dtype == "float32":
-        return tuple(convert(arg, dtype) for arg in args)
-    return args
-
-
-def _result(expr: Call, dtype: str) -> Expr:
-    """An integer result, which numba widens to 64 bits."""
-    return convert(expr, dtype) if dtype.startswith(("int", "uint")) and dtype != "int64" else expr
-
-
 # ---- arithmetic ------------------------------------------------------------------------------------------------------
 
 
@@ -178,7 +103,7 @@ def _sum_or_product(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Sc
     for number, factor in (args, args[::-1]):  # mostly the seed of a derivative
         if func is operator.mul and builders.is_const(factor, 1.0) and dtype_of(number) == dtype:
             return number
-    return Call(func, _in_precision(args, dtype), (), type_)
+    return Call(func, in_precision(args, dtype), (), type_)
 
 
 def _negative(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
@@ -187,7 +112,7 @@ def _negative(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) 
         return Const(-x.value)
     if dtype_of(x) == "bool":
         x = convert(x, "int64")
-    return _result(Call(operator.neg, (x,), (), INT if "int" in type_.dtype else type_), type_.dtype)
+    return narrowed(Call(operator.neg, (x,), (), INT if "int" in type_.dtype else type_), type_.dtype)
 
 
 def _divide(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
@@ -198,8 +123,8 @@ def _divide(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) ->
         message = "integer division or modulo by zero" if integers else "float division by zero"
         b = nonzero(w, b, message if is_int(b) and integers else "division by zero" if is_int(b) else message)
     if integers:
-        return _result(Call(func, (a, b), (), INT), type_.dtype)
-    return Call(func, _in_precision((a, b), type_.dtype), (), type_)
+        return narrowed(Call(func, (a, b), (), INT), type_.dtype)
+    return Call(func, in_precision((a, b), type_.dtype), (), type_)
 
 
 def nonzero(w: LoopBuilder, x: Expr, message: str) -> Expr:
@@ -230,7 +155,7 @@ def _power(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> 
         if not (isinstance(y, Const) or w.facts.nonnegative(w.facts.form(y))):
             y = w.bind(y)
             w.check(Call(operator.lt, (y, Const(0)), (), BOOL), ValueError, "negative power of an integer")
-        return _result(Call(operator.pow, (x, y), (), INT), type_.dtype)
+        return narrowed(Call(operator.pow, (x, y), (), INT), type_.dtype)
     if func is math.pow and is_int(y):
         y = convert(y, "float64")
     if not type_.python:
@@ -242,7 +167,7 @@ def _power(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> 
                     return _half_power(w, convert(x, type_.dtype), exponent, type_)
                 if exponent == int(exponent) and abs(exponent) <= 4:
                     return _whole_power(convert(x, type_.dtype), int(exponent), type_)
-        return Call(operator.pow, _in_precision((x, y), type_.dtype), (), type_)
+        return Call(operator.pow, in_precision((x, y), type_.dtype), (), type_)
     return _python_power(w, x, y)
 
 
@@ -338,7 +263,7 @@ def _bits(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> E
         if func is operator.invert:
             return Call(operator.not_, args, (), BOOL)
         return Call(func, args, (), BOOL)
-    return _result(Call(func, args, (), INT), type_.dtype)
+    return narrowed(Call(func, args, (), INT), type_.dtype)
 
 
 def _shift(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
@@ -357,7 +282,7 @@ def _shift(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> 
     signs = func is operator.rshift and not type_.dtype.startswith("u")
     beyond = Call(func, (number, Const(width - 1)), (), INT) if signs else Const(0)
     moved = Call(func, (number, places), (), INT)
-    return _result(
+    return narrowed(
         Call(intrinsics.ifelse, (Call(intrinsics.and_, inside, (), BOOL), moved, beyond), (), INT), type_.dtype
     )
 
@@ -402,7 +327,7 @@ def _strong_mul(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar
     c = w.bind(convert(args[0], type_.dtype), "weight")
     func, factor = builders.as_factor(args[1])
     func = operator.mul if func is operator.mul else operator.truediv
-    product = Call(func, _in_precision((c, factor), type_.dtype), (), type_)
+    product = Call(func, in_precision((c, factor), type_.dtype), (), type_)
     zero = convert(Const(0.0), type_.dtype)
     return Call(intrinsics.ifelse, (Call(operator.ne, (c, zero), (), BOOL), product, zero), (), type_)
 
@@ -432,7 +357,7 @@ def _direct(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) ->
     """A function that numba supports as it is, given operands of the right precision."""
     if type_.dtype in ("float32", "float64"):
         args = tuple(arg if func in _MIXED and k else convert(arg, type_.dtype) for k, arg in enumerate(args))
-    return _result(Call(func, args, (), INT if type_.dtype.startswith("int") else type_), type_.dtype)
+    return narrowed(Call(func, args, (), INT if type_.dtype.startswith("int") else type_), type_.dtype)
 
 
 def _fmod(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
@@ -441,11 +366,11 @@ def _fmod(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> E
         return _direct(w, func, args, type_)
     a, b = (w.bind(arg) for arg in args)
     if type_.dtype.startswith("u"):
-        return _result(Call(operator.mod, (a, b), (), INT), type_.dtype)
+        return narrowed(Call(operator.mod, (a, b), (), INT), type_.dtype)
     rest = Call(operator.mod, (Call(builtins.abs, (a,), (), INT), Call(builtins.abs, (b,), (), INT)), (), INT)
     below = Call(operator.lt, (a, Const(0)), (), BOOL)
     signed = Call(intrinsics.ifelse, (below, Call(operator.neg, (rest,), (), INT), rest), (), INT)
-    return _result(signed, type_.dtype)
+    return narrowed(signed, type_.dtype)
 
 
 def _sign(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
@@ -545,13 +470,13 @@ def _square(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) ->
 
 def _reciprocal(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     if type_.dtype.startswith(("int", "uint")):
-        return _result(Call(operator.floordiv, (convert(Const(1), type_.dtype), args[0]), (), INT), type_.dtype)
-    return Call(operator.truediv, _in_precision((convert(Const(1.0), type_.dtype), args[0]), type_.dtype), (), type_)
+        return narrowed(Call(operator.floordiv, (convert(Const(1), type_.dtype), args[0]), (), INT), type_.dtype)
+    return Call(operator.truediv, in_precision((convert(Const(1.0), type_.dtype), args[0]), type_.dtype), (), type_)
 
 
 def _absolute(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:
     x = convert(args[0], type_.dtype) if type_.dtype.startswith("float") else args[0]
-    return _result(Call(builtins.abs, (x,), (), INT if type_.dtype.startswith("int") else type_), type_.dtype)
+    return narrowed(Call(builtins.abs, (x,), (), INT if type_.dtype.startswith("int") else type_), type_.dtype)
 
 
 def _imaginary(w: LoopBuilder, func: Any, args: tuple[Expr, ...], type_: Scalar) -> Expr:

@@ -48,7 +48,7 @@ from tapegen.ir.nodes import Assign, Block, Call, Const, Expr, For, Function, If
 from tapegen.ir.types import Array, Scalar
 from tapegen.loops.analysis.dependence import alias_sets
 from tapegen.loops.analysis.symbolic_bounds import dim
-from tapegen.loops.legalize import scalar_ops
+from tapegen.loops.legalize import precision
 from tapegen.loops.locality.block_items import is_new
 
 
@@ -220,7 +220,7 @@ def as_number(block: Block, array: Var) -> Block:
         value = traversal.map_expr(stmt.value, element)
         if stmt.accumulate:
             value = Call(operator.add, (number, value), (), number.type)
-        return Assign((number,), scalar_ops.stored(value, dtype), stmt.origin)
+        return Assign((number,), precision.stored(value, dtype), stmt.origin)
 
     return _rewritten(block, array, element, stored)
 

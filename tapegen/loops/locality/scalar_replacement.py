@@ -60,8 +60,8 @@ from tapegen.loops.analysis.dependence import Access, LoopNest, in_loops
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.loop_visitor import InnermostLoopPass, already_accessed, is_within, unconditional_loads
 from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds
-from tapegen.loops.legalize.scalar_ops import convert, dtype_of
-from tapegen.loops.legalize.scalar_ops import stored as rounded
+from tapegen.loops.legalize.precision import convert, dtype_of
+from tapegen.loops.legalize.precision import stored as rounded
 
 Element = tuple[Var, tuple[Any, ...]]
 

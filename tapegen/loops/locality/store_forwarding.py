@@ -36,7 +36,7 @@ from tapegen.ir.types import Scalar
 from tapegen.loops.analysis.dependence import Access, LoopNest
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.loop_visitor import InnermostLoopPass
-from tapegen.loops.legalize.scalar_ops import dtype_of, stored
+from tapegen.loops.legalize.precision import dtype_of, stored
 from tapegen.loops.vectorize.vector_calls import VECTORS
 
 Element = tuple[Var, tuple[Any, ...]]

@@ -12,7 +12,7 @@ from tapegen.ir.affine import minus, plus
 from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Store, Tuple, Var
 from tapegen.ir.types import BOOL, FLOAT, INT, Array, ListOf, Scalar, Type
 from tapegen.loops.analysis.symbolic_bounds import Extents, dim
-from tapegen.loops.legalize import scalar_ops
+from tapegen.loops.legalize import precision, scalar_ops
 from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder
 from tapegen.loops.legalize.registry import FILL, LAZY, arguments, handles
 from tapegen.loops.scalarize.broadcasting import broadcast, fit
@@ -279,7 +279,7 @@ def store_masked(w: LoopBuilder, array: ElementRule, mask: ElementRule, value: E
             element = value.at(() if place is None else (place,))
             target = array.at(index)
             assert isinstance(target, Load)
-            w.emit(Store(target.array, target.index, scalar_ops.convert(element, array.dtype), accumulate, w.origin))
+            w.emit(Store(target.array, target.index, precision.convert(element, array.dtype), accumulate, w.origin))
             if place is not None:
                 w.emit(_step(w, place))
         w.emit(If(mask.at(index), tuple(hit), (), w.origin))
@@ -313,7 +313,7 @@ def _flatnonzero(w: LoopBuilder, call: Call, target: Var) -> None:
     x = lazy(w, call.args[0])
     if x.rank != 1:
         raise w.unsupported("np.flatnonzero of a matrix")
-    (found,) = nonzero(w, ElementRule(x.extents, "bool", lambda index: scalar_ops.convert(x.at(index), "bool")))
+    (found,) = nonzero(w, ElementRule(x.extents, "bool", lambda index: precision.convert(x.at(index), "bool")))
     w.call_new(target, found)
 
 
@@ -378,17 +378,17 @@ def _linspace(w: LoopBuilder, call: Call, target: Var) -> None:
     if target.type.rank > 1:
         _linspace_of_arrays(w, [lazy(w, start), lazy(w, stop)], count, gaps, closed, target)
         return
-    first, last = (w.bind(scalar_ops.convert(scalar(w, part), "float64")) for part in (start, stop))
+    first, last = (w.bind(precision.convert(scalar(w, part), "float64")) for part in (start, stop))
     step = w.bind(Call(operator.truediv, (Call(operator.sub, (last, first), (), FLOAT), gaps), (), FLOAT), "step")
 
     def at(index: Indices) -> Expr:
         (i,) = index
         along = Call(operator.add, (Call(operator.mul, (i, step), (), FLOAT), first), (), FLOAT)
-        return scalar_ops.convert(along, dtype)
+        return precision.convert(along, dtype)
 
     w.fill_new(target, ElementRule((w.extent(count),), dtype, at))
     if closed:  # exactly, whatever the rounding
-        final = Store(target, (minus(count, 1),), scalar_ops.convert(last, dtype), False, w.origin)
+        final = Store(target, (minus(count, 1),), precision.convert(last, dtype), False, w.origin)
         w.emit(If(Call(operator.gt, (count, Const(1)), (), BOOL), (final,), (), w.origin))
 
 
@@ -403,7 +403,7 @@ def _linspace_of_arrays(
     def at(index: Indices) -> Expr:
         i, *rest = index
         first, last = (
-            w.bind(scalar_ops.convert(end.at(select(tuple(rest))), "float64"))
+            w.bind(precision.convert(end.at(select(tuple(rest))), "float64"))
             for end, select in zip(ends, selectors, strict=True)
         )
         step = Call(operator.truediv, (Call(operator.sub, (last, first), (), FLOAT), gaps), (), FLOAT)
@@ -411,6 +411,6 @@ def _linspace_of_arrays(
         if closed:  # the last one exactly, whatever the rounding
             is_last = Call(operator.eq, (i, Call(max, (minus(count, 1), Const(1)), (), INT)), (), BOOL)
             along = Call(intrinsics.ifelse, (is_last, last, along), (), FLOAT)
-        return scalar_ops.convert(along, dtype)
+        return precision.convert(along, dtype)
 
     w.fill_new(target, ElementRule((w.extent(count), *extents), dtype, at))

@@ -66,8 +66,9 @@ from tapegen.loops.analysis.symbolic_bounds import Extents, SymbolicBounds, dim
 from tapegen.loops.analysis.view_layouts import Reshapes
 from tapegen.loops.legalize.builder import ElementRule, Loop
 from tapegen.loops.legalize.math_domains import is_small, sign_of
+from tapegen.loops.legalize.precision import dtype_of
 from tapegen.loops.legalize.registry import FILL, LAZY, REWRITE, SEVERAL
-from tapegen.loops.legalize.scalar_ops import OPERATIONS, TOO_LARGE, dtype_of, storable
+from tapegen.loops.legalize.scalar_ops import OPERATIONS, TOO_LARGE, storable
 from tapegen.loops.library.messages import TEXTS, NotTold, told
 from tapegen.loops.scalarize import concatenation
 from tapegen.loops.scalarize.broadcasting import fit

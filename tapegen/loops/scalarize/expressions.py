@@ -21,7 +21,7 @@ from tapegen.ir.affine import plus, times
 from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Routine, Slice, Tuple, Var
 from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar
 from tapegen.loops.analysis.symbolic_bounds import UNIT, Extent, Extents
-from tapegen.loops.legalize import scalar_ops
+from tapegen.loops.legalize import precision, scalar_ops
 from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder
 from tapegen.loops.legalize.registry import FILL, LAZY, REWRITE, SCALAR
 from tapegen.loops.scalarize.broadcasting import broadcast
@@ -56,7 +56,7 @@ def scalar(w: LoopBuilder, expr: Any) -> Any:
         return Tuple(tuple([scalar(w, item) for item in expr.items]))
     if kind is Const and isinstance(expr.value, np.generic):
         number = Call(float, (Const(expr.value.item()),), (), Scalar("float64", False))
-        return scalar_ops.convert(number, expr.value.dtype.name)
+        return precision.convert(number, expr.value.dtype.name)
     return expr
 
 
@@ -222,7 +222,7 @@ def _ternary(w: LoopBuilder, call: Call) -> Expr:
             w.facts.assume_test(call.args[0], which == 0)
             value = operand(w, arg)
             if isinstance(call.type, Scalar) and isinstance(value.type, Scalar):
-                value = scalar_ops.convert(value, call.type.dtype)
+                value = precision.convert(value, call.type.dtype)
         sides.append((before, value))
     (before_a, a), (before_b, b) = sides
     if not before_a and not before_b:

@@ -14,7 +14,7 @@ from tapegen.ir.affine import minus, plus, times
 from tapegen.ir.nodes import Call, Const, Expr, Slice
 from tapegen.ir.types import BOOL, INT, Array, Scalar
 from tapegen.loops.analysis.symbolic_bounds import Extent, Extents
-from tapegen.loops.legalize import scalar_ops
+from tapegen.loops.legalize import precision, scalar_ops
 from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder
 from tapegen.loops.legalize.registry import LAZY, arguments, handles
 from tapegen.loops.scalarize.broadcasting import fit
@@ -41,7 +41,7 @@ def _triangle(w: LoopBuilder, call: Call) -> ElementRule:
         row = x
         x = ElementRule((x.extents[0], x.extents[0]), x.dtype, lambda index: row.at(index[1:]))
     keep = operator.ge if call.func is np.triu else operator.le
-    zero = scalar_ops.convert(Const(0.0), x.dtype)
+    zero = precision.convert(Const(0.0), x.dtype)
 
     def at(index: Indices) -> Expr:
         test = Call(keep, (index[-1], plus(index[-2], offset)), (), BOOL)
@@ -61,7 +61,7 @@ def _diag(w: LoopBuilder, call: Call) -> ElementRule:
         raise w.unsupported("np.diagflat of a matrix")
     size = w.extent(plus(w.clamped(x.extents[0]), w.bind(Call(abs, (offset,), (), INT)) if offset != Const(0) else 0))
     column = w.bind(Call(max, (offset, Const(0)), (), INT)) if offset != Const(0) else Const(0)
-    zero = scalar_ops.convert(Const(0.0), x.dtype)
+    zero = precision.convert(Const(0.0), x.dtype)
 
     def at(index: Indices) -> Expr:
         test = Call(operator.eq, (index[1], plus(index[0], offset)), (), BOOL)
@@ -181,7 +181,7 @@ def _take(w: LoopBuilder, call: Call) -> ElementRule:
 
 def constant(value: Expr, extents: Extents, dtype: str) -> ElementRule:
     """An array of equal elements."""
-    element = scalar_ops.convert(value, dtype)
+    element = precision.convert(value, dtype)
     return ElementRule(extents, dtype, lambda index: element)
 
 
@@ -215,7 +215,7 @@ def _eye(w: LoopBuilder, call: Call) -> ElementRule:
     (first,) = new_extents(w, rows)
     (second,) = (first,) if columns is None else new_extents(w, columns)
     offset = w.bind(scalar(w, k)) if k is not None else Const(0)
-    one, zero = (scalar_ops.convert(Const(value), call.type.dtype) for value in (1.0, 0.0))
+    one, zero = (precision.convert(Const(value), call.type.dtype) for value in (1.0, 0.0))
     type_ = Scalar(call.type.dtype, False)
 
     def at(index: Indices) -> Expr:

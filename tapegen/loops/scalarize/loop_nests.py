@@ -11,7 +11,7 @@ from tapegen.ir.affine import Affine
 from tapegen.ir.nodes import Assign, Call, Const, Expr, Load, Stmt, Store, Tuple, Var
 from tapegen.ir.types import Array, Scalar
 from tapegen.loops.analysis.symbolic_bounds import Extents, dim
-from tapegen.loops.legalize import scalar_ops
+from tapegen.loops.legalize import precision
 from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder, loop_over
 
 # ---- arrays ----------------------------------------------------------------------------------------------------------
@@ -34,7 +34,7 @@ def new_array(w: LoopBuilder, type_: Array, extents: Extents, func: object = np.
     shape: Expr = _shape_of_one(extents) if not turned else None  # type: ignore[assignment]
     if shape is None:
         shape = sizes[0] if len(sizes) == 1 else Tuple(tuple(sizes))
-    args = (shape,) if type_.dtype == "float64" else (shape, Const(getattr(np, scalar_ops.numpy_name(type_.dtype))))
+    args = (shape,) if type_.dtype == "float64" else (shape, Const(getattr(np, precision.numpy_name(type_.dtype))))
     array = Call(func, args, (), Array(type_.dtype, type_.rank, "C"))  # type: ignore[arg-type]
     return Call(intrinsics.transpose_view, (array,), (), type_) if turned else array
 
@@ -105,10 +105,10 @@ def fill(
 
 def stored(element: Expr, dtype: str, weak: bool) -> Expr:
     """An element converted for its store: numba converts between numeric types, but not to and from booleans."""
-    if dtype == "bool" or scalar_ops.dtype_of(element) == "bool":
-        return scalar_ops.convert(element, dtype)
+    if dtype == "bool" or precision.dtype_of(element) == "bool":
+        return precision.convert(element, dtype)
     if weak and dtype == "float32" and isinstance(element.type, Scalar) and element.type.python:
-        return scalar_ops.convert(element, dtype)
+        return precision.convert(element, dtype)
     return element
 
 
@@ -147,7 +147,7 @@ def _reads_first(
     w: LoopBuilder, write: Load, read: Load, order: list[Var], sizes: dict[Var, Affine], inner: Set[Var]
 ) -> bool:
     """Whether no iteration writes an element that a later iteration reads."""
-    same_dtype = scalar_ops.dtype_of(write) == scalar_ops.dtype_of(read)
+    same_dtype = precision.dtype_of(write) == precision.dtype_of(read)
     if not same_dtype or not w.sharing.may_share(w.statement, write.array, read.array):
         return True
     if write.array != read.array:

@@ -12,7 +12,7 @@ from tapegen.ir.affine import linear, minus, plus, times
 from tapegen.ir.nodes import Call, Const, Expr, Slice, Tuple, Var
 from tapegen.ir.types import BOOL, INT, Array, ListOf, Scalar, TupleOf
 from tapegen.loops.analysis.symbolic_bounds import UNIT, Extent, Extents
-from tapegen.loops.legalize import scalar_ops
+from tapegen.loops.legalize import precision, scalar_ops
 from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder
 from tapegen.loops.legalize.registry import LAZY, SCALAR, arguments, handles
 from tapegen.loops.scalarize.broadcasting import fit
@@ -221,13 +221,11 @@ def _astype(w: LoopBuilder, call: Call) -> ElementRule:
 def _astype_number(w: LoopBuilder, call: Call) -> Expr:
     """The same for an array without axes."""
     assert isinstance(call.type, Scalar)
-    return scalar_ops.convert(lazy(w, call.args[0]).at(()), call.type.dtype)
+    return precision.convert(lazy(w, call.args[0]).at(()), call.type.dtype)
 
 
 def as_dtype(x: ElementRule, dtype: str) -> ElementRule:
-    return (
-        x if x.dtype == dtype else ElementRule(x.extents, dtype, lambda index: scalar_ops.convert(x.at(index), dtype))
-    )
+    return x if x.dtype == dtype else ElementRule(x.extents, dtype, lambda index: precision.convert(x.at(index), dtype))
 
 
 # ---- order of elements -----------------------------------------------------------------------------------------------
@@ -390,8 +388,8 @@ def _pad(w: LoopBuilder, call: Call) -> ElementRule:
     if mode is not None and mode != Const("constant"):
         raise w.unsupported("np.pad with another mode than 'constant'")
     value = w.bind(scalar(w, values)) if values is not None else Const(0)
-    given = Scalar(scalar_ops.dtype_of(value), False)
-    value = scalar_ops.convert(scalar_ops.storable(w, value, given, x.dtype, chosen=False), x.dtype)
+    given = Scalar(precision.dtype_of(value), False)
+    value = precision.convert(scalar_ops.storable(w, value, given, x.dtype, chosen=False), x.dtype)
     pairs = [tuple(w.bind(scalar(w, width)) for width in pair) for pair in _pad_widths(widths, x.rank)]
     extents = tuple(
         w.extent(plus(plus(w.clamped(extent), before), after))

@@ -16,7 +16,7 @@ from tapegen.ir.affine import plus, times
 from tapegen.ir.nodes import Assign, Call, Const, Expr, If, Load, Stmt, Store, Tuple, Var
 from tapegen.ir.types import BOOL, INT, NARROW_INTEGERS, Array, Scalar
 from tapegen.loops.analysis.symbolic_bounds import UNIT, Extent, Extents
-from tapegen.loops.legalize import scalar_ops
+from tapegen.loops.legalize import precision
 from tapegen.loops.legalize.builder import ElementRule, Indices, LoopBuilder
 from tapegen.loops.legalize.registry import FILL, LAZY, SCALAR, arguments, handles
 from tapegen.loops.scalarize.broadcasting import assumed_equal, fit, same_part, scaled, unless_one
@@ -71,15 +71,15 @@ def _or_nan(test: Expr, element: Expr, dtype: str) -> Expr:
 
 
 def _any(found: Expr, element: Expr, dtype: str) -> tuple[Expr | None, Expr]:
-    return scalar_ops.convert(element, "bool"), Const(True)
+    return precision.convert(element, "bool"), Const(True)
 
 
 def _all(found: Expr, element: Expr, dtype: str) -> tuple[Expr | None, Expr]:
-    return Call(operator.not_, (scalar_ops.convert(element, "bool"),), (), BOOL), Const(False)
+    return Call(operator.not_, (precision.convert(element, "bool"),), (), BOOL), Const(False)
 
 
 def _number(value: float) -> Callable[[str], Expr]:
-    return lambda dtype: scalar_ops.convert(Const(value), dtype)
+    return lambda dtype: precision.convert(Const(value), dtype)
 
 
 def _limit(sign: int) -> Callable[[str], Expr]:
@@ -87,11 +87,11 @@ def _limit(sign: int) -> Callable[[str], Expr]:
 
     def start(dtype: str) -> Expr:
         if dtype.startswith("float"):
-            return scalar_ops.convert(Const(sign * math.inf), dtype)
+            return precision.convert(Const(sign * math.inf), dtype)
         if dtype == "bool":
             return Const(sign > 0)
         info = np.iinfo(dtype)
-        return scalar_ops.convert(Const(int(info.max if sign > 0 else info.min)), dtype)
+        return precision.convert(Const(int(info.max if sign > 0 else info.min)), dtype)
 
     return start
 
@@ -129,7 +129,7 @@ def reduce_all(w: LoopBuilder, how: Reduction, x: ElementRule, dtype: str, targe
     total = target if target is not None and wide == dtype else w.fresh(base, Scalar(wide, False))
     index = counters_for(w, x.extents)
     with w.block() as body:
-        element = scalar_ops.convert(x.at(index), _element_dtype(how, wide, x.dtype))
+        element = precision.convert(x.at(index), _element_dtype(how, wide, x.dtype))
         _join_number(w, how, total, element, wide)
     w.forget([total])
     w.emit(Assign((total,), how.start(wide), w.origin))
@@ -166,7 +166,7 @@ def reduce_axes(
         total = w.fresh("total", Scalar(wide, False))
         with w.block() as inner:
             w.emit(*body)
-            _join_number(w, how, total, scalar_ops.convert(element, _element_dtype(how, wide, x.dtype)), wide)
+            _join_number(w, how, total, precision.convert(element, _element_dtype(how, wide, x.dtype)), wide)
         with w.block() as iteration:
             w.emit(Assign((total,), how.start(wide), w.origin))
             nest(w, x.extents, index, inner, reduced)
@@ -177,7 +177,7 @@ def reduce_axes(
     depth = max(order.index(c) for c in outer) + 1  # of the loops around the last axis that is kept
     with w.block() as inner:
         w.emit(*body)
-        element = scalar_ops.convert(element, _element_dtype(how, dtype, x.dtype))
+        element = precision.convert(element, _element_dtype(how, dtype, x.dtype))
         if depth == len(order):
             _join_place(w, how, place, element, dtype)
         else:
@@ -202,7 +202,7 @@ def allocate_constant(w: LoopBuilder, target: Var, extents: Extents, value: Expr
         allocate(w, target, extents, np.zeros)
         return
     allocate(w, target, extents)
-    fill(w, w.array(target), ElementRule(extents, scalar_ops.dtype_of(value), lambda index: value), fresh=True)
+    fill(w, w.array(target), ElementRule(extents, precision.dtype_of(value), lambda index: value), fresh=True)
 
 
 def _join_number(w: LoopBuilder, how: Reduction, total: Var, element: Expr, dtype: str) -> None:
@@ -249,8 +249,8 @@ def _element_dtype(how: Reduction, wide: str, dtype: str) -> str:
 
 def _finished(how: Reduction, total: Expr, count: Expr, dtype: str) -> Expr:
     if how.mean:
-        total = Call(operator.truediv, (total, count), (), Scalar(scalar_ops.dtype_of(total), False))
-    return scalar_ops.convert(total, dtype)
+        total = Call(operator.truediv, (total, count), (), Scalar(precision.dtype_of(total), False))
+    return precision.convert(total, dtype)
 
 
 def _check_empty(w: LoopBuilder, how: Reduction, x: ElementRule, axes: tuple[int, ...]) -> None:
@@ -324,7 +324,7 @@ def _to_array(w: LoopBuilder, call: Call, target: Var) -> None:
 @handles(SCALAR, np.count_nonzero)
 def _count_nonzero(w: LoopBuilder, call: Call) -> Expr:
     x = lazy(w, call.args[0])
-    truth = ElementRule(x.extents, "bool", lambda index: scalar_ops.convert(x.at(index), "bool"))
+    truth = ElementRule(x.extents, "bool", lambda index: precision.convert(x.at(index), "bool"))
     return reduce_all(w, SUM, truth, "int64")
 
 
@@ -462,7 +462,7 @@ def _positions(w: LoopBuilder, call: Call, target: Var) -> None:
 
 
 def _search_start(w: LoopBuilder, func: Any, best: Var, where: Var) -> list[Stmt]:
-    limit = _limit(-1 if func is np.argmax else 1)(scalar_ops.dtype_of(best))
+    limit = _limit(-1 if func is np.argmax else 1)(precision.dtype_of(best))
     return [Assign((best,), limit, w.origin), Assign((where,), Const(0), w.origin)]
 
 
@@ -470,7 +470,7 @@ def _search(w: LoopBuilder, func: Any, best: Var, where: Var, element: Expr, pos
     """The first of the largest (smallest) elements; the first NaN before all others."""
     element = w.bind(element, "x")
     test: Expr = Call(operator.gt if func is np.argmax else operator.lt, (element, best), (), BOOL)
-    if scalar_ops.dtype_of(best).startswith("float"):
+    if precision.dtype_of(best).startswith("float"):
         is_nan = Call(operator.ne, (element, element), (), BOOL)
         first = Call(operator.eq, (best, best), (), BOOL)
         test = Call(intrinsics.or_, (test, Call(intrinsics.and_, (is_nan, first), (), BOOL)), (), BOOL)
@@ -505,11 +505,11 @@ def _scan(w: LoopBuilder, call: Call, target: Var) -> None:
         total = w.fresh("total", type_)
         index = counters_for(w, x.extents)
         with w.block() as body:
-            element = scalar_ops.convert(x.at(index), dtype)
+            element = precision.convert(x.at(index), dtype)
             w.emit(Assign((total,), Call(func, (total, element), (), type_), w.origin))
             w.emit(Store(target, index, total, False, w.origin))
         allocate(w, target, x.extents)
-        w.emit(Assign((total,), scalar_ops.convert(Const(0 if func is operator.add else 1), dtype), w.origin))
+        w.emit(Assign((total,), precision.convert(Const(0 if func is operator.add else 1), dtype), w.origin))
         nest(w, x.extents, index, body)
         return
     allocate(w, target, x.extents)
@@ -530,7 +530,7 @@ def _along(
         return (*index[:along], plus(index[along], by), *index[along + 1 :])
 
     def at(index: Indices) -> Expr:
-        element = scalar_ops.convert(x.at(moved(index, start)), out.dtype)
+        element = precision.convert(x.at(moved(index, start)), out.dtype)
         return join(element, out.at(moved(index, 0)))
 
     fill(

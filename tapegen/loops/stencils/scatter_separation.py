@@ -54,7 +54,7 @@ from tapegen.loops.analysis.dependence import LoopNest, in_loops
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.iteration_order import IterationOrderPass, sums_of
 from tapegen.loops.analysis.trip_counts import largest_trip_count
-from tapegen.loops.legalize.scalar_ops import dtype_of
+from tapegen.loops.legalize.precision import dtype_of
 from tapegen.loops.locality.packing_buffers import has_matrices
 
 _SHORT = 8  # iterations that are too few for loops of their own

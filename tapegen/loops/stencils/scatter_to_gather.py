@@ -46,7 +46,7 @@ from tapegen.ir.types import BOOL, Array
 from tapegen.loops.analysis.dependence import AliasSets, LoopNest, independent, nest_of
 from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.symbolic_bounds import SymbolicBounds, dim
-from tapegen.loops.legalize import scalar_ops
+from tapegen.loops.legalize import precision
 from tapegen.loops.locality.block_items import BlockItem, BlockPass
 
 _LARGE = 1e30  # of a factor: products of several stay finite, of single precision too
@@ -356,7 +356,7 @@ def _multiple(element: Expr, factor: float) -> Expr:
     if factor == 1.0:
         return element
     return Call(
-        operator.mul, (scalar_ops.convert(Const(factor), scalar_ops.dtype_of(element)), element), (), element.type
+        operator.mul, (precision.convert(Const(factor), precision.dtype_of(element)), element), (), element.type
     )
 
 

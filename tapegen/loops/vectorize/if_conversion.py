@@ -29,7 +29,7 @@ from tapegen.ir import intrinsics, traversal
 from tapegen.ir.affine import is_real
 from tapegen.ir.nodes import Call, Const, For, Function, Stmt, Var, While
 from tapegen.ir.types import BOOL
-from tapegen.loops.legalize.scalar_ops import convert, dtype_of
+from tapegen.loops.legalize.precision import convert, dtype_of
 
 
 def if_convert_division(function: Function) -> Function:

@@ -64,7 +64,7 @@ from tapegen.ir.nodes import (
 from tapegen.ir.types import BOOL, Array, Scalar
 from tapegen.loops.analysis.block_queries import names_in, read_after_loops
 from tapegen.loops.analysis.symbolic_bounds import dim
-from tapegen.loops.legalize.scalar_ops import dtype_of, stored
+from tapegen.loops.legalize.precision import dtype_of, stored
 
 _MOST = 4
 """Elements of a small vector."""

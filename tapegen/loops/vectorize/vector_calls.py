@@ -51,7 +51,7 @@ from tapegen.loops.analysis.flow_facts import FlowFacts
 from tapegen.loops.analysis.independence import accesses_columns, is_independent, is_short
 from tapegen.loops.analysis.loop_visitor import InnermostLoopPass
 from tapegen.loops.analysis.rounding_sensitive import deciding, overflowing
-from tapegen.loops.legalize.scalar_ops import dtype_of
+from tapegen.loops.legalize.precision import dtype_of
 from tapegen.loops.vectorize.check_coalescing import whole
 
 

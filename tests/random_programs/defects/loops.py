@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tapegen.loops.analysis import dependence, independence
 from tapegen.loops.analysis.dependence import AliasSets
-from tapegen.loops.legalize import scalar_ops
+from tapegen.loops.legalize import precision
 from tapegen.loops.locality import (
     array_contraction,
     check_hoisting,
@@ -106,7 +106,7 @@ FUSED = likely(
     edit("what is added to a number replaces it", array_contraction, "as_number", ("if stmt.accumulate:", "if False:")),
     edit(
         "a number has more digits than the array it stands for",
-        scalar_ops,
+        precision,
         "stored",
         ("return Call(getattr(np, dtype), (value,), (), Scalar(dtype, False))", "return value"),
     ),
