@@ -382,6 +382,15 @@ def test_what_was_found_is_right(name: str) -> None:
 
 
 COMPILED = {
+    "one bool in an array without axes": (
+        """none, all_of_them = np.array(False), np.array(v[0] > 0.5)
+    a, b, c = v * 2.0, v * 3.0, v * 4.0
+    a[none] += 1.0
+    np.hypot.at(b, none, 0.7)
+    np.add.at(c, all_of_them, 0.7)
+    return np.sum(v[none]) + np.sum(v[all_of_them] ** 2), a, b, c""",
+        "np.array([1.0, -0.4, 0.7])",
+    ),
     "options of matrix functions that do not change the result": (
         """p, l, u = scipy.linalg.lu(v, check_finite=False, permute_l=False)
     return np.sum(np.sin(l) + np.cos(u)) + np.sum(np.sin(scipy.linalg.inv(v, check_finite=False, lower=True)))""",

@@ -373,6 +373,8 @@ class Checks:
 
     def loops(self) -> None:
         """The text for compiled code, as CPython runs it."""
+        if "np.float32(" in self.reference.loaded.text:
+            return  # times a float, a number in single precision stays one in CPython, and does not in numba
         with uncompiled():
             self.compiled()
 

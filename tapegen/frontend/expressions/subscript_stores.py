@@ -16,6 +16,7 @@ from tapegen.frontend.expressions.overlapping_stores import is_stored_as_copied
 from tapegen.frontend.expressions.subscripts import (
     Place,
     as_key,
+    bools_as_numbers,
     is_single_bool,
     load_element,
     load_place,
@@ -65,6 +66,8 @@ def store_place(cx: Context, place: Place, value: Any, *, accumulate: bool = Fal
     if is_part(base):
         _store_part(cx, base, index, value, accumulate=accumulate)
         return
+    index = bools_as_numbers(cx, index)
+    place = Place(base, index)
     if place.is_array:
         if is_single_bool(index):
             _store_selected(cx, place, value, accumulate=accumulate)

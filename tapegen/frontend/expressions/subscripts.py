@@ -188,6 +188,7 @@ def load_place(cx: Context, place: Place, hint: str | None = None) -> Any:
     base, index = place.base, place.index
     if any(isinstance(part, Choice) for part in (base, *index)):
         return split(cx, (base, *index), lambda owner, *parts: load_place(cx, Place(owner, list(parts)), hint), hint)
+    index = bools_as_numbers(cx, index)
     if is_of_numpy(base):
         if is_single_bool(index):
             return cx.call(cx, StaticValue(builtin_functions.selected), (base, *index), {})
@@ -374,6 +375,16 @@ def is_of_numpy(base: Any) -> bool:
     """Whether a value is an array, or a NumPy scalar, which is indexed like a zero-dimensional array."""
     type_ = base.type if isinstance(base, Leaf) else None
     return isinstance(type_, Array) or (isinstance(type_, Scalar) and not type_.python)
+
+
+def bools_as_numbers(cx: Context, index: list[Any]) -> list[Any]:
+    """An index with a bool for each array of one bool without axes."""
+    return [load_place(cx, Place(part, [])) if _is_bool_without_axes(part) else part for part in index]
+
+
+def _is_bool_without_axes(part: Any) -> bool:
+    type_ = type_of(part)
+    return isinstance(type_, Array) and type_.rank == 0 and type_.dtype == "bool"
 
 
 def is_single_bool(index: Sequence[Any]) -> bool:

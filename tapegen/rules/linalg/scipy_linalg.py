@@ -218,21 +218,22 @@ def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
 @pullback(linalg.lu, shapes=[regular])
 def lu(a, permute_l=False, overwrite_a=False, check_finite=True, p_indices=False, *, out, out_bar):
     """Of a square matrix: the order of the rows does not change in a neighbourhood."""
-    three_factors(a, permute_l, overwrite_a, p_indices)
+    one_matrix(np.ndim(a))
+    three_factors(permute_l, overwrite_a, p_indices)
     p, lower, upper = out
     return p @ product_bar(lower, upper, out_bar[1], out_bar[2])
 
 
 @lu.pushforward
 def lu_pushforward(a, permute_l=False, overwrite_a=False, check_finite=True, p_indices=False, *, out, a_dot):
-    three_factors(a, permute_l, overwrite_a, p_indices)
+    one_matrix(np.ndim(a))
+    three_factors(permute_l, overwrite_a, p_indices)
     p, lower, upper = out
     lower_dot, upper_dot = factors_dot(lower, upper, p.T @ a_dot)
     return None, lower_dot, upper_dot
 
 
-def three_factors(a, permute_l, overwrite_a, p_indices):
-    one_matrix(np.ndim(a))
+def three_factors(permute_l, overwrite_a, p_indices):
     no_overwriting(overwrite_a=overwrite_a)
     require(
         not permute_l and not p_indices,
@@ -255,7 +256,8 @@ def factors_dot(lower, upper, product_dot):
 
 @template(linalg.lu)
 def lu_text(a, permute_l=False, overwrite_a=False, check_finite=True, p_indices=False):
-    three_factors(a, permute_l, overwrite_a, p_indices)
+    one_matrix(np.ndim(a))
+    three_factors(permute_l, overwrite_a, p_indices)
     packed, pivots = linalg.lu_factor(a)
     unit = np.eye(np.shape(a)[0], dtype=a.dtype)
     return swapped_back(unit, pivots), np.tril(packed, -1) + unit, np.triu(packed)
