@@ -134,6 +134,41 @@ def test_lines_of_an_array_that_a_loop_replaces_are_refused(store: str) -> None:
         unload(loaded)
 
 
+LINES = ("x[:3]", "x[::2]", "x[1::2]", "x[2:5]", "x[4:1:-1]", "y[:3]", "m[0]", "m[:, 1]", "m[1, ::-1]")
+
+
+@pytest.mark.parametrize("target", LINES)
+@pytest.mark.parametrize("swap", ["a, b = b, a", "b = x[k : k + 3]", "a = a * 1.5"])
+def test_lines_that_a_loop_carries(target: str, swap: str) -> None:
+    text = """
+import numpy as np
+
+def f(v, n):
+    x = np.concatenate((v, v * v))
+    y = x * 2.0
+    m = np.outer(v, v + 1.0)
+    a, b = {source}, {target}
+    for k in range(n):
+        b[:] = a
+        {swap}
+    return np.sum(x * np.arange(6.0)) + np.sum(m * np.arange(9.0).reshape(3, 3) ** 2) + np.sum(y[1:])
+
+def arguments():
+    return (np.array([0.5, 0.7, 1.1]), 3)
+"""
+    v, refused = np.array([0.5, 0.7, 1.1]), 0
+    for source in LINES:
+        loaded = load(text.format(source=source, target=target, swap=swap))
+        try:
+            value, _ = tg.differentiable(loaded.function, backend="python", cache=False).value_and_grad(v, 3)
+            assert value == pytest.approx(loaded.function(v, 3)), source
+        except tg.AliasError:
+            refused += 1
+        finally:
+            unload(loaded)
+    assert refused < len(LINES) - 1
+
+
 def test_names_the_store() -> None:
     def f(x: np.ndarray) -> float:
         x = x * 1.0

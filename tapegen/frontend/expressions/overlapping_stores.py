@@ -48,20 +48,23 @@ class Line:
 def is_stored_as_copied(cx: Context, array: Var, items: Sequence[Any], value: Var) -> bool:
     """Whether `array[items] = value` has the result that it has with a copy of `value`, which may be a view.
 
-    The selected part has one axis.  What the variables of a loop hold is not known: two of them, such as buffers that
-    are swapped, are taken to be two arrays here.
+    The selected part has one axis.  Of what the variables of a loop hold, only the first values are known: two of them
+    that begin as two arrays, such as buffers that are swapped, are taken to stay two arrays here.
     """
     if getattr(value.type, "rank", 0) == 0:
         return True
     return all(
-        not _may_share(cx, target, source) or _line_is_copied(cx, array, items, source)
+        not _may_share(cx, target, source) or _line_is_copied(cx, target, items, source)
         for target in _merged(cx, array)
         for source in _merged(cx, value)
     )
 
 
 def _merged(cx: Context, array: Var) -> list[Var]:
-    """An array; those that an `if` selects it from."""
+    """An array; those that an `if` selects it from; what a variable of a loop holds at first, too."""
+    if array in cx.symbols.entries:
+        first = cx.symbols.resolve(cx.symbols.entries[array])
+        return [array, *(_merged(cx, first) if isinstance(first, Var) and first != array else [])]
     if cx.symbols.roots_of(array) is not None or array not in cx.symbols.depends:
         return [array]
     sources = [cx.symbols.resolve(each) for each in cx.symbols.depends[array]]

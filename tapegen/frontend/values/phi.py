@@ -267,6 +267,8 @@ class Merge:
         self._note_narrower(var, exprs)
         if self.test is not None:
             self._note_sources(var, exprs)
+        elif self.fresh and isinstance(type_, Array):
+            self.cx.symbols.entries[var] = exprs[0]
         return Leaf(var)
 
     def _note_narrower(self, var: Var, exprs: Sequence[Expr]) -> None:

@@ -25,6 +25,8 @@ class SymbolTable:
         The expressions that integers and arrays were assigned.
     depends : dict
         Sources of integers and shapes without a definition.
+    entries : dict
+        What the arrays that a loop carries hold before it.
     substitution : dict
         Expressions that stand for a variable.
     shapes : dict
@@ -52,6 +54,7 @@ class SymbolTable:
 
     definitions: dict[Var, Expr] = field(default_factory=dict)
     depends: dict[Var, tuple[Expr, ...]] = field(default_factory=dict)
+    entries: dict[Var, Expr] = field(default_factory=dict)
     substitution: dict[Var, Expr] = field(default_factory=dict)
     shapes: dict[Var, tuple[int, ...]] = field(default_factory=dict)
     samples: dict[Var, int] = field(default_factory=dict)
