@@ -32,6 +32,9 @@ UNKNOWN = (4096, 1024, 256, 64, 16, 4, 1)
 FEW = 64
 """Checkpoints where it is unknown how much they take: of these any loop can be reversed."""
 
+LEAST = 8
+"""Checkpoints below which a loop of unknown length is refused: it might run again without end."""
+
 MOST_RUNS = 64
 """How often each iteration of a loop may run again on average: with less memory a call is refused."""
 
@@ -185,7 +188,7 @@ class Planner:
         if state is None or count is None:
             interval = max(min(SEGMENT, share // 4) // each, 1)
             checkpoints = FEW if state is None else (share - interval * each) // state
-            if checkpoints > 0:
+            if checkpoints >= LEAST:
                 yield Schedule(interval, checkpoints)
         elif (best := scheduled(max(count, 1), state, each, share)) is not None:
             yield best

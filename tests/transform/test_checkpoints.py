@@ -20,6 +20,7 @@ from tapegen.pipeline import compile
 from tapegen.pipeline.artifacts import execution
 from tapegen.pipeline.artifacts.generated_text import compiled_text, readable_text
 from tapegen.pipeline.artifacts.program import Program
+from tapegen.runtime.checkpointed_calls import MOST_RUNS, scheduled
 from tapegen.transform.recording.checkpoint_state import Refused
 from tapegen.transform.recording.decisions import Schedule
 
@@ -581,3 +582,38 @@ def test_budget_of_few_checkpoints() -> None:
     _, loop, time = derived.inspect(u, 0.1, 1200).report.memory
     assert "checkpoints of 592 bytes, segments of" in loop
     assert float(time.split()[3]) > 2.0
+
+
+@pytest.mark.parametrize("checkpoints", [1, 2, 3, 5, 8])
+def test_runs_are_those_of_revolve(checkpoints: int) -> None:
+    """What follows a loop is one more step of it, the first to be reversed."""
+    schedules = pytest.importorskip("checkpoint_schedules", reason="pip install '.[test]'")
+    for n in range(1, 60):
+        found = 0
+        for action in schedules.Revolve(n + 1, checkpoints):
+            if isinstance(action, schedules.EndReverse):
+                break
+            if isinstance(action, schedules.Forward) and not action.write_adj_deps:
+                found += action.n1 - action.n0
+        assert Schedule(1, checkpoints).runs(n) == found
+
+
+def test_schedules_keep_to_their_share() -> None:
+    rng = np.random.default_rng(4)
+    found = 0
+    for _ in range(400):
+        count, state, each = (int(10 ** rng.uniform(low, high)) for low, high in ((0, 9), (1, 6), (0, 6)))
+        share = int(max(state, each) * 10 ** rng.uniform(0, 5))
+        schedule = scheduled(count, state, each, share)
+        if schedule is None:
+            continue
+        found += 1
+        held = min(schedule.checkpoints, -(-count // schedule.interval))
+        assert held >= 1
+        assert schedule.interval * each + held * state <= share
+        assert schedule.runs(count) <= MOST_RUNS * max(count, schedule.interval)
+        more = scheduled(count, state, each, 10 * share)
+        assert more is not None
+        assert more.runs(count) <= schedule.runs(count) + more.interval
+    assert found > 100
+    assert scheduled(10**6, 1000, 1000, 2500) is None  # one checkpoint would be enough, in 5e11 runs

@@ -63,6 +63,10 @@ class Cut:
     state: tuple[Var, ...] = ()
 
 
+MANY = 200
+"""Runs of a segment beyond which their exact number is of no interest."""
+
+
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """The segments of a checkpointed loop.
@@ -79,10 +83,15 @@ class Schedule:
     checkpoints: int
 
     def runs(self, count: int) -> int:
-        """How many of its iterations run again (Griewank and Walther, revolve); what follows it counts as a segment."""
+        """How many of its iterations run again (Griewank and Walther, revolve); what follows it counts as a segment.
+
+        At least so many if a segment runs more than `MANY` times.
+        """
         segments, times = -(-count // self.interval) + 1, 0
         while math.comb(self.checkpoints + times, times) < segments:
             times += 1
+            if times > MANY:
+                return self.interval * segments * times // 2
         return self.interval * (times * segments - math.comb(self.checkpoints + times, times - 1)) if times else 0
 
 
