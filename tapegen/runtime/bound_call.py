@@ -428,7 +428,11 @@ class BoundCall:
 
     def restorer(self, leaves: Sequence[Any]) -> Callable[[], None]:
         """A function that restores arrays which the program stores into, and generators, to their present state."""
-        entry = [(array, array.copy()) for array in self._stored_arrays(leaves) if array.flags.writeable]
+        stored = self._stored_arrays(leaves)
+        if self.program.mutated:  # what stores into an argument stores into its tangent
+            tangents = leaves[len(self.program.lowered.function.params) :]
+            stored += [tangent for tangent in tangents if isinstance(tangent, np.ndarray)]
+        entry = [(array, array.copy()) for array in stored if array.flags.writeable]
         states = states_of(leaves)
 
         def restore() -> None:

@@ -90,6 +90,17 @@ def test_all_forms_and_the_fast_path() -> None:
     assert all(found.repeated[form] is not None for form in ("primal", "joint"))  # later calls are fast again
 
 
+def test_tangents_of_stored_arguments_are_restored() -> None:
+    f = tg.differentiable(backend="numba")(overwritten)
+    dot = np.cos(X)
+    for n, m in [(3, 3), (4, 1), (1, 4), (2, 2)]:
+        given = dot.copy()
+        _, tangent = f.jvp((X.copy(), n, m), (given, None, None))
+        gradient = tg.grad(overwritten, backend="python")(X.copy(), n, m)
+        assert tangent == pytest.approx(gradient @ dot, rel=1e-12)
+        np.testing.assert_array_equal(given, dot)
+
+
 @pytest.mark.parametrize("sizes", [(2, 3), (5, 4)])
 def test_an_error_of_the_program_keeps_its_type(sizes: tuple[int, int]) -> None:
     f = tg.differentiable(backend="numba")(overwritten)
