@@ -382,6 +382,10 @@ def test_what_was_found_is_right(name: str) -> None:
 
 
 COMPILED = {
+    "a cotangent of one element, of an array without axes": (
+        "return np.convolve(v, np.ones(5), 'same') * np.inner(v, 2.0), np.outer(v, np.ones(2)) * v",
+        "np.array(0.7)",
+    ),
     "one bool in an array without axes": (
         """none, all_of_them = np.array(False), np.array(v[0] > 0.5)
     a, b, c = v * 2.0, v * 3.0, v * 4.0

@@ -374,7 +374,8 @@ class CallAdjoints:
         if builders.rank_of(term.type) != rank or (
             call.func in _BATCHED and max(rank, builders.rank_of(target.type)) > 2
         ):
-            return self._sum_to(term, arg) if rank else builders.number(term)
+            dtype = term.type.dtype  # type: ignore[union-attr]
+            return self._sum_to(term, arg) if rank else Call(np.sum, (term,), (), Scalar(dtype, False))
         if rank and rule.broadcasts and _count_of_arrays((*call.args, *(value for _, value in call.kwargs))) > 1:
             return self._sum_to(term, arg)
         return term
