@@ -65,10 +65,11 @@ def serve(channel: Connection, made: Programs, stages: Sequence[str], count: int
 
 def judged_in_company(text: str, stages: Sequence[str], kept: Kept) -> Verdict:
     """The verdict on a program whose function may have been called before, with other arguments."""
-    verdict = judge(text, stages, kept=kept, most=MOST)
+    seconds = 3.0 * SECONDS if "compiled" in stages else SECONDS  # numba takes long for several calls in one program
+    verdict = judge(text, stages, seconds, kept, MOST)
     if verdict.kind in FINE:
         return verdict
-    alone = judge(text, stages, most=MOST)
+    alone = judge(text, stages, seconds, most=MOST)
     if alone.kind not in FINE:
         return alone
     return dataclasses.replace(verdict, detail=f"after other calls of this function: {verdict.detail}")
