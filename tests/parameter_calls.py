@@ -238,6 +238,9 @@ FUNCTIONS = [
         only={"subok": "False", "writeable": "False"},
     ),
     of("np.diff", needs=1, a="v", n="2", axis="0", prepend="s", append="4.0"),
+    of("np.delete", needs=2, arr="v", obj="slice(0, 2)", axis="0"),
+    of("np.insert", needs=3, arr="v", obj="1", values="s", axis="0"),
+    of("np.transpose", needs=1, a="v[None]", axes="(1, 0)"),
     of(
         "np.nan_to_num",
         needs=1,
