@@ -92,6 +92,7 @@ def run(one: Pass[Any], function: Function) -> Function:
         "bailouts": True,
         "messages": True,
         "speculative": False,
+        "short_axes": ((1, 1, 3),),
         "verdicts": [],
     }
     changed: Function = one.run(function, **{name: options[name] for name in one.options})

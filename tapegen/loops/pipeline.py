@@ -24,6 +24,7 @@ from tapegen.ir.passes import Pass, run_passes
 from tapegen.loops.legalize import complex_ops, registry  # noqa: F401  (they fill the tables)
 from tapegen.loops.legalize.overflow_checks import insert_overflow_checks
 from tapegen.loops.legalize.scalar_ops import COMPLEX, OPERATIONS, from_library
+from tapegen.loops.legalize.short_axes import ShortAxes, specialize_short_axes
 from tapegen.loops.library import fft, lapack, native_calls, random  # noqa: F401  (they fill the tables)
 from tapegen.loops.library.bailout import insert_bailouts
 from tapegen.loops.library.inline import inline_templates
@@ -103,6 +104,7 @@ PASSES: tuple[Pass[Function], ...] = (
     Pass("contract_arrays", contract_arrays, "arrays whose zeros are written in the iterations that access them"),
     Pass("interchange_imperfect_nests", interchange_imperfect_nests, "inner loops along rows instead of columns"),
     Pass("split_index_sets", split_index_sets, "loops without tests of their counters, between their first and last"),
+    Pass("specialize_short_axes", specialize_short_axes, "loops over coordinates unroll", True, ("short_axes",)),
     Pass("outline_loops", outline_loops, "loops that threads run, as functions of a chunk", True, ("verdicts",)),
     *FINISHING,
 )
@@ -121,6 +123,7 @@ def lower_to_loops(
     bailouts: bool = False,
     messages: bool = False,
     speculative: bool = False,
+    short_axes: ShortAxes = (),
     verdicts: list[Verdict] | None = None,
     watch: Callable[[str, Function], None] | None = None,
 ) -> Function:
@@ -143,6 +146,9 @@ def lower_to_loops(
     speculative : bool
         Whether sizes that are rarely different may be assumed to be equal, because other code runs where the program
         raises `broadcasting.BROADCASTS`.
+    short_axes : sequence
+        Sizes of axes of parameters that may be assumed, because other code runs where the program raises
+        `short_axes.OTHER_SIZE`.
     verdicts : list, optional
         Given for a program whose loops may run in parallel, it is filled with what became of them.
     watch : callable, optional
@@ -165,6 +171,7 @@ def lower_to_loops(
         "bailouts": bailouts,
         "messages": messages,
         "speculative": speculative,
+        "short_axes": short_axes,
     }
     found = run_passes(PASSES, function, watch, verdicts=verdicts, **options)
     for routine, chunk in chunks_of(found).items():

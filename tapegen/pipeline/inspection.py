@@ -265,7 +265,7 @@ class Inspection:
     @cached_property
     def compiled(self) -> str:
         try:
-            return compiled_text(self._program, self._programs.joint).text
+            return compiled_text(self._program, self._programs.joint, short_axes=self._program.short_axes).text
         except InternalError:
             raise
         except TapegenError as error:

@@ -29,7 +29,7 @@ from tapegen.frontend.values.pytree import (
 )
 from tapegen.ir.passes import disabled_passes
 from tapegen.ir.protocols import is_opaque
-from tapegen.pipeline.artifacts.program import Program
+from tapegen.pipeline.artifacts.program import Program, short_axes_of
 from tapegen.pipeline.fault_boundary import Boundary, Subject
 from tapegen.pipeline.options import Options
 from tapegen.rules.registry import generation
@@ -291,10 +291,11 @@ class SpecializationCache:
         if _logger.isEnabledFor(logging.INFO):
             why = reason_for_program(self._programs, abstracts, arguments, options)
             _logger.info("analyzed %s in %.2f s: %s", self.function.__qualname__, monotonic() - begun, why)
-        program = Program(lowered, self._home, abstracts, options)
+        leaves = lowered.leaves(arguments)
+        program = Program(lowered, self._home, abstracts, options, short_axes=short_axes_of(leaves))
         share_compiled_code(program, key)
         self._programs.add(key, program)
-        return BoundCall(program, self, args, kwargs, program.lowered.leaves(arguments))
+        return BoundCall(program, self, args, kwargs, leaves)
 
     def varied(self, program: Program, wrt: tuple[int, ...]) -> Program:
         """A program for the same primal, differentiated with respect to other arguments."""
@@ -304,7 +305,14 @@ class SpecializationCache:
             for found in self._programs.of(key):
                 if found.lowered is program.lowered:
                     return found
-            made = Program(program.lowered, program.owner, program.abstracts, options, disabled=program.disabled)
+            made = Program(
+                program.lowered,
+                program.owner,
+                program.abstracts,
+                options,
+                disabled=program.disabled,
+                short_axes=program.short_axes,
+            )
             share_compiled_code(made, key)
             self._programs.add(key, made)
         return made

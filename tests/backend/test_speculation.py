@@ -12,6 +12,7 @@ import pytest
 
 import tapegen as tg
 from tapegen.loops.scalarize.broadcasting import BROADCASTS
+from tapegen.runtime import closure_sharing
 from tests.oracle import numerical_gradient
 
 X = np.array([0.3, -0.7, 1.1, 0.4, 0.9])
@@ -151,6 +152,45 @@ def test_code_without_python_beside_it_assumes_nothing() -> None:
         return inner(x, n, m)
 
     assert outer(X, 1, 4) == pytest.approx(parts(X, 1, 4), rel=1e-13)
+
+
+# ---- short axes ------------------------------------------------------------------------------------------------------
+
+
+def spread(p: np.ndarray, c: np.ndarray) -> Any:
+    d = p[:, None] - p[None]
+    p *= 1.5
+    return np.sum(1.0 / np.sqrt(np.sum(d * d, axis=-1) + 0.1)) + np.sum(p * c)
+
+
+def test_a_short_axis_of_another_size() -> None:
+    f = tg.differentiable(wrt=(0, 1), backend="numba")(spread)
+    rng = np.random.default_rng(0)
+    for n, k in ((5, 3), (6, 3), (5, 2), (5, 2), (4, 5), (5, 3), (4, 4)):
+        p, c = rng.normal(size=(n, k)), rng.normal(size=k)
+        mine, theirs = p.copy(), p.copy()
+        value, gradient = f.value_and_grad(mine, c)
+        assert value == pytest.approx(spread(theirs, c), rel=1e-13)
+        np.testing.assert_array_equal(mine, theirs)
+        for own, other in zip(gradient, tg.grad(spread, wrt=(0, 1), backend="python")(p.copy(), c), strict=True):
+            np.testing.assert_allclose(own, other, rtol=1e-12)
+    parts = program(f, p, c).parts
+    assert parts.sizes_vary == {"joint"}
+    assert not parts.refuted
+    assert "for k in range(3)" in text(tg.differentiable(backend="numba")(spread), rng.normal(size=(5, 3)), np.ones(3))
+
+
+def test_sizes_are_in_the_key_of_the_disk_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("TAPEGEN_CACHE", str(tmp_path))
+
+    def place(k: int) -> Any:
+        f = tg.differentiable(backend="numba")(spread)
+        return program(f, np.ones((5, k)), np.ones(k)).on_disk("joint", general=False)[0]
+
+    closure_sharing._KNOWN.clear()
+    three = place(3)
+    closure_sharing._KNOWN.clear()
+    assert place(2).key != three.key is not None
 
 
 # ---- every way to let sizes meet -------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 * `registry` - the table of lowerings
 * `builder` - emission of statements, fresh names, checks
 * `precision` - dtypes of scalars, and conversions
+* `short_axes` - sizes of short axes that are known from the first call
 * `scalar_ops` - operations on scalars: precision as NumPy has it, errors as Python raises them
 * `complex_ops` - operations on complex scalars
 * `math_domains` - arguments outside the domain of functions of `math`

@@ -37,6 +37,8 @@ from tapegen.pipeline.artifacts.generated_text import compiled_source, readable_
 from tapegen.pipeline.artifacts.program import CALLS, Form, Program
 from tapegen.pipeline.fault_boundary import internal_error
 
+_GENERAL = "general"
+
 WIDE = 2**ARGUMENT_BITS
 """Integers from here on need the general code: results computed from them may exceed 64 bits."""
 
@@ -48,13 +50,20 @@ def executable(program: Program, form: Form, arguments: Sequence[Any]) -> tuple[
 
 
 def key_of(program: Program, form: Form, arguments: Iterable[Any] = ()) -> str:
-    """The name of a program for these arguments: that of its form, or another one for general code."""
+    """The name of a program for these arguments: that of its form, or another one for code that assumes less."""
     if program.options.backend == "python":
         return form
     general = not program.speculates(form)
     for value in arguments:
         general |= type(value) is int and not -WIDE < value < WIDE
-    return f"general {form}" if general else form
+    if general:
+        return f"{_GENERAL} {form}"
+    return f"{form} of any sizes" if program.short_axes and form in program.parts.sizes_vary else form
+
+
+def is_general(key: str) -> bool:
+    """Whether the code under a key assumes nothing."""
+    return key.startswith(_GENERAL)
 
 
 def compile_only(program: Program, form: Form, arguments: Sequence[Any], *, pullback: bool = False) -> None:
@@ -121,7 +130,7 @@ def _build(program: Program, key: str, form: Form) -> Callable[..., Any]:
     if not compiles():
         return _uncompiled(program, program.function(form), DISABLED, None)
     try:
-        source = compiled_source(program, form, general=key != form)
+        source = compiled_source(program, form, general=is_general(key))
         program.parts.compiled[key] = source
         if program.options.backend == "auto":
             refuse_long(source)

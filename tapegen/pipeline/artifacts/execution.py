@@ -17,7 +17,7 @@ from tapegen.errors import CacheWarning, CompileLimit, InternalError, NotFinite,
 from tapegen.ir.nodes import Function
 from tapegen.ir.types import ListOf
 from tapegen.pipeline.artifacts.error_locations import location_of_line
-from tapegen.pipeline.artifacts.executables import executable, fall_back, internal, interpreted
+from tapegen.pipeline.artifacts.executables import executable, fall_back, internal, interpreted, is_general, key_of
 from tapegen.pipeline.artifacts.generated_text import readable_text
 from tapegen.pipeline.artifacts.program import Form, Program
 from tapegen.pipeline.debug_nans import MadeNonFinite, run_with_nan_checks, watching, without_garbage
@@ -86,8 +86,7 @@ def _run(program: Program, form: Form, arguments: list[Any], restore: Callable[[
         return run(program, form, arguments, restore)
     except (Raised, CompileLimit) as failed:
         error = failed.error if isinstance(failed, Raised) else failed
-        if key == form and isinstance(error, NotImplementedError) and _is_refuted(error):
-            refute(program, form)
+        if isinstance(error, NotImplementedError) and _is_refuted(program, form, key, error):
             restore()
             return run(program, form, arguments, restore)
         python = fall_back(program, key, form, error)
@@ -98,19 +97,28 @@ def _run(program: Program, form: Form, arguments: list[Any], restore: Callable[[
     return _called(python, arguments, real=not program.is_complex)
 
 
-def _is_refuted(error: Exception) -> bool:
-    """Whether compiled code has assumed what does not hold."""
+def _is_refuted(program: Program, form: Form, key: str, error: Exception) -> bool:
+    """Whether the code under a key has assumed what does not hold; from now on other code runs."""
+    from tapegen.loops.legalize.short_axes import OTHER_SIZE
     from tapegen.loops.scalarize.broadcasting import BROADCASTS
 
-    return str(error) == BROADCASTS
+    if str(error) == OTHER_SIZE and key == form:
+        program.parts.sizes_vary.add(form)
+        program.repeated.pop(form, None)
+        return True
+    if str(error) == BROADCASTS and not is_general(key):
+        refute(program, form)
+        return True
+    return False
 
 
 def rests_on_assumptions(program: Program, form: Form) -> bool:
     """Whether the compiled code that runs for a form assumes what is not known."""
+    from tapegen.loops.legalize.short_axes import OTHER_SIZE
     from tapegen.loops.scalarize.broadcasting import BROADCASTS
 
-    source = program.parts.compiled.get(form)
-    return source is not None and BROADCASTS in source.text and program.speculates(form)
+    source = program.parts.compiled.get(key_of(program, form))
+    return source is not None and program.speculates(form) and (BROADCASTS in source.text or OTHER_SIZE in source.text)
 
 
 def refute(program: Program, form: Form) -> None:

@@ -18,6 +18,7 @@ from tapegen.pipeline.artifacts.program import Form, Program
 from tapegen.transform.simplify.real_domain import with_real_values
 
 if TYPE_CHECKING:
+    from tapegen.loops.legalize.short_axes import ShortAxes
     from tapegen.loops.parallel.outlining import Verdict
     from tapegen.pipeline.passes.derivation import Derivation, Stages
 
@@ -27,7 +28,8 @@ def compiled_source(program: Program, form: Form, *, general: bool) -> PythonSou
     place, stored = program.on_disk(form, general=general)
     if stored is not None:
         return program.keep(stored.source)
-    source = compiled_text(program, program.function(form), general=general)
+    sizes = () if general else program.assumed_sizes(form)
+    source = compiled_text(program, program.function(form), general=general, short_axes=sizes)
     if place is not None:
         reverse = form in ("joint", "record", "pullback")
         stages = program.stages(scalar=form == "joint") if reverse else None
@@ -38,9 +40,11 @@ def compiled_source(program: Program, form: Form, *, general: bool) -> PythonSou
     return source
 
 
-def compiled_text(program: Program, function: Function, *, general: bool = False) -> PythonSource:
+def compiled_text(
+    program: Program, function: Function, *, general: bool = False, short_axes: ShortAxes = ()
+) -> PythonSource:
     """The source for numba; the `general` one runs where assumptions of the usual one do not hold."""
-    return program.keep(_compiled_text(program, function, general=general))
+    return program.keep(_compiled_text(program, function, general=general, short_axes=short_axes))
 
 
 def readable_text(program: Program, function: Function) -> PythonSource:
@@ -57,7 +61,7 @@ def stage_text(program: Program, stages: Stages, stage: str) -> str:
     from tapegen.pipeline.stages import LOOP_STAGES
 
     if stage in LOOP_STAGES:
-        return _compiled_text(program, stages.joint, general=False, stage=stage).text
+        return _compiled_text(program, stages.joint, general=False, short_axes=program.short_axes, stage=stage).text
     found: list[str] = []
 
     def watch(name: str, derivation: Derivation) -> None:
@@ -77,7 +81,9 @@ def stage_text(program: Program, stages: Stages, stage: str) -> str:
     return found[0]
 
 
-def _compiled_text(program: Program, function: Function, *, general: bool, stage: str = "") -> PythonSource:
+def _compiled_text(
+    program: Program, function: Function, *, general: bool, short_axes: ShortAxes, stage: str = ""
+) -> PythonSource:
     """The source for numba, or its state after some pass."""
     from tapegen.loops.parallel.outlining import chunks_of
 
@@ -85,7 +91,8 @@ def _compiled_text(program: Program, function: Function, *, general: bool, stage
         programs: dict[str, Function] = {}
         with deep():
             try:
-                loops = _loops(program, function, general=general, verdicts=[], watch=programs.__setitem__)
+                watch = programs.__setitem__
+                loops = _loops(program, function, general=general, short_axes=short_axes, verdicts=[], watch=watch)
             except NoCompiledForm:
                 if stage not in programs:
                     raise
@@ -99,7 +106,13 @@ def _compiled_text(program: Program, function: Function, *, general: bool, stage
 
 
 def _loops(
-    program: Program, function: Function, *, general: bool, verdicts: list[Verdict], watch: Any = None
+    program: Program,
+    function: Function,
+    *,
+    general: bool,
+    short_axes: ShortAxes,
+    verdicts: list[Verdict],
+    watch: Any = None,
 ) -> Function:
     """The loops of a program, before they are printed."""
     from tapegen.loops.pipeline import lower_to_loops
@@ -110,6 +123,7 @@ def _loops(
             boundscheck=program.options.boundscheck,
             wide=general,
             speculative=not general,
+            short_axes=short_axes,
             bailouts=program.options.backend == "auto",
             messages=True,
             verdicts=verdicts if program.options.parallel else None,
@@ -122,7 +136,7 @@ def verdicts(program: Program, function: Function) -> list[Verdict]:
     found: list[Verdict] = []
     if program.options.parallel and program.options.backend != "python":
         with program.boundary("printing"), without_passes(program.disabled), suppress(NoCompiledForm):
-            _loops(program, function, general=False, verdicts=found)
+            _loops(program, function, general=False, short_axes=program.short_axes, verdicts=found)
     return found
 
 

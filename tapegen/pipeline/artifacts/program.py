@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from tapegen.analysis.side_effects import effects_of
 from tapegen.backend.cache.derived_programs import Derived, Place
@@ -28,6 +30,8 @@ from tapegen.transform.simplify.real_domain import involves_complex_numbers
 
 if TYPE_CHECKING:
     from tapegen.pipeline.passes.derivation import Stages
+
+_SHORT = 4
 
 # Passes are imported where they run: a program whose derivatives are on disk needs none of them.
 
@@ -60,6 +64,7 @@ class Parts:
     compiled: dict[str, PythonSource] = field(default_factory=dict)
     sources: dict[str, PythonSource] = field(default_factory=dict)  # by their file names
     refuted: set[Form] = field(default_factory=set)  # whose assumptions did not hold in some call
+    sizes_vary: set[Form] = field(default_factory=set)  # whose short axes had another size in some call
 
 
 @dataclass(eq=False)
@@ -72,6 +77,7 @@ class Program:
     options: Options
     parts: Parts = field(default_factory=Parts)
     disabled: frozenset[str] = field(default_factory=disabled_passes)  # optimizations that are switched off for it
+    short_axes: tuple[tuple[int, int, int], ...] = ()  # of the first call, see `short_axes_of`
     last_used: float = 0.0
     places: Any = None  # see `runtime.signature_key.ArgumentBinder`
     repeated: dict[Form, Any] = field(default_factory=dict)  # see `runtime.fast_call.FastCall`
@@ -155,6 +161,10 @@ class Program:
     def speculates(self, form: Form) -> bool:
         """Whether compiled code of a form may assume what is not known: general code runs where that does not hold."""
         return form != "pullback" and form not in self.parts.refuted and self.is_repeatable
+
+    def assumed_sizes(self, form: Form) -> tuple[tuple[int, int, int], ...]:
+        """The sizes of short axes that compiled code of a form assumes."""
+        return self.short_axes if self.speculates(form) and form not in self.parts.sizes_vary else ()
 
     @property
     def never_returns(self) -> bool:
@@ -305,18 +315,31 @@ class Program:
             positions = [params.index(var) for var in wrt]
             cut = self.checkpointed if form in ("joint", "record", "pullback") else ()
             options = (self.options.boundscheck, self.options.parallel)
-            chosen = (form, general, positions, active, *options, sorted(self.disabled), cut)
+            chosen = (form, general, sizes, positions, active, *options, sorted(self.disabled), cut)
             names = (sorted(self.user_names), sorted(self.lowered.modules.items()), self.header)
             place = Place(self.lowered.function, [*map(repr, chosen), *map(repr, names), self.decorator])
             return place, place.load()
 
-        found: tuple[Place | None, Derived | None] = self.once(f"{form} {general} on disk", look)
+        sizes = () if general else self.assumed_sizes(form)
+        found: tuple[Place | None, Derived | None] = self.once(f"{form} {general} {bool(sizes)} on disk", look)
         return found
 
 
 def _stages_of(active: tuple[bool, ...]) -> str:
     """The name of the programs of reverse mode with respect to some results."""
     return f"stages of {active}"
+
+
+def short_axes_of(leaves: Sequence[Any]) -> tuple[tuple[int, int, int], ...]:
+    """The last axes of arrays of two to four elements: coordinates, classes, colours, which rarely change.
+
+    Returns
+    -------
+    tuple
+        For each axis the position of the array, the axis, and its size.
+    """
+    shapes = [(k, leaf.shape) for k, leaf in enumerate(leaves) if isinstance(leaf, np.ndarray) and leaf.ndim > 1]
+    return tuple([(k, len(shape) - 1, shape[-1]) for k, shape in shapes if 2 <= shape[-1] <= _SHORT])
 
 
 def _truncates(function: Function) -> bool:
