@@ -104,6 +104,27 @@ RECURSION = 20_000
 YOUNG = 200_000
 """Allocations inside the passes before the collector runs."""
 
+AGED = 1_000_000
+"""Objects of passes that become old before all garbage is collected: at least so many, and a quarter of all objects."""
+
+
+class _Old:
+    """Objects that have become old without a collection: Python does not count them, and would never collect them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.most = 0
+
+    def note(self, count: int) -> None:
+        """Note that objects have become old; collect garbage where they are many."""
+        self.count += count
+        if self.count > max(self.most, AGED):
+            gc.collect()
+            self.count, self.most = 0, len(gc.get_objects()) // 4
+
+
+_old = _Old()
+
 
 @contextmanager
 def deep() -> Iterator[None]:
@@ -115,7 +136,10 @@ def deep() -> Iterator[None]:
         yield
     finally:
         if not gc.get_freeze_count():  # objects that the user has frozen stay frozen
+            made = gc.get_count()[0]
             gc.freeze()  # with unfreeze: new objects become old without the collection that a lower threshold starts
             gc.unfreeze()
+            if young and gc.isenabled():
+                _old.note(made)
         gc.set_threshold(young, *older)
         sys.setrecursionlimit(limit)

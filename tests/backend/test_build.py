@@ -8,6 +8,7 @@ import linecache
 import operator
 import platform
 import traceback
+import weakref
 from types import TracebackType
 from typing import Any
 
@@ -19,6 +20,7 @@ from tapegen.backend.numba.build import build_numba, build_python, decorator_tex
 from tapegen.backend.printer.module import emit
 from tapegen.backend.printer.source import PythonSource
 from tapegen.errors import CompileLimit, Span
+from tapegen.ir import passes
 from tapegen.ir.nodes import Assign, Call, Const, Function, If, Load, Raise, Return, Routine, Store, Var
 from tapegen.ir.passes import deep
 from tapegen.ir.types import FLOAT, INT, Array
@@ -201,6 +203,22 @@ def test_no_search_for_garbage_follows_a_derivative() -> None:
     assert gc.get_stats()[0]["collections"] == before
     assert all(map(gc.is_tracked, made + after))
     assert gc.get_freeze_count() == 0
+
+
+def test_garbage_of_derivatives_is_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Cycle:
+        def __init__(self) -> None:
+            self.itself = self
+
+    monkeypatch.setattr(passes, "AGED", 10_000)
+    monkeypatch.setattr(passes, "_old", passes._Old())
+    alive = weakref.WeakSet[Cycle]()
+    for _ in range(30):
+        with deep():
+            for _ in range(1000):
+                alive.add(Cycle())
+    assert passes._old.most > 0
+    assert len(alive) < 29_000
 
 
 def test_what_the_user_has_frozen_stays_frozen() -> None:
