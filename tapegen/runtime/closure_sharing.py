@@ -15,7 +15,6 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -37,7 +36,7 @@ class _Text:
     code: weakref.ref[CodeType]
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Known:
     """An earlier program, without the closures that it was lowered for.
 
@@ -47,37 +46,19 @@ class _Known:
         The functions that are inlined in the program; with the code of the outermost one the program goes.
     constants : tuple
         Values that were assumed constant, in the order in which they were read.
-    names : tuple
-        Names that its text takes from the function.
     function : Function
-        The program; it keeps the objects alive that its text distinguishes by identity.
+        The program; it keeps the objects alive that the key distinguishes by identity.
     parts : Parts
         Its artifacts.
     """
 
     codes: tuple[weakref.ref[CodeType], ...]
     constants: tuple[Any, ...]
-    names: tuple[Any, ...]
     function: Function
     parts: Parts
 
-    @cached_property
-    def text(self) -> str:
-        """The program; most functions have no equal one, and none is written."""
-        return canonical_text(self.function, Places(self.function.origin), within_process=True)
 
-    def is_like(self, other: _Known) -> bool:
-        """Whether two programs have the same artifacts."""
-        return (
-            self.names == other.names
-            and _all(_same_code, self.codes, other.codes)
-            and _all(_same, self.constants, other.constants)
-            and self.text == other.text
-        )
-
-
-_KNOWN: OrderedDict[Any, list[_Known]] = OrderedDict()
-"""Programs by the code of their function and by what else they were lowered for, the last one at the end."""
+_KNOWN: OrderedDict[Any, _Known] = OrderedDict()
 
 
 def share_compiled_code(program: Program, key: Any) -> None:
@@ -91,25 +72,19 @@ def share_compiled_code(program: Program, key: Any) -> None:
         The types of its arguments, the options and the registered rules.
     """
     lowered, owner = program.lowered, program.owner
+    text = canonical_text(lowered.function, Places(lowered.function.origin), within_process=True)
     names = (owner.function.__qualname__, *owner.free_names(), lowered.user_names, *sorted(lowered.modules.items()))
     codes = tuple(weakref.ref(function.__code__) for function in lowered.sources)
     constants = tuple(_constant(guard.value) for guard in lowered.guards)
-    code = owner.function.__code__
-    place = (weakref.ref(code), key)
-    if place not in _KNOWN:
-        weakref.finalize(code, _KNOWN.pop, place, None)
-    found = _KNOWN.pop(place, [])
-    made = _Known(codes, constants, names, lowered.function, program.parts)
-    equal = next((known for known in found if known.is_like(made)), None)
-    if equal is not None:
-        program.parts = made.parts = equal.parts
-        found.remove(equal)
-    _KNOWN[place] = [*found, made]
-    while sum(map(len, _KNOWN.values())) > _MOST:
-        oldest = next(iter(_KNOWN))
-        _KNOWN[oldest].pop(0)
-        if not _KNOWN[oldest]:
-            del _KNOWN[oldest]
+    place = (text, key, names)
+    known = _KNOWN.pop(place, None)
+    if known is None:
+        weakref.finalize(owner.function.__code__, _KNOWN.pop, place, None)
+    if known is not None and _all(_same_code, codes, known.codes) and _all(_same, constants, known.constants):
+        program.parts = known.parts
+    _KNOWN[place] = _Known(codes, constants, lowered.function, program.parts)
+    while len(_KNOWN) > _MOST:
+        _KNOWN.popitem(last=False)
 
 
 _CHANGED = object()
