@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any
 
 import numpy as np
@@ -89,9 +89,8 @@ class _Lasting:
                 out.pop()
                 continue
             out.append(traversal.with_blocks(stmt, tuple(map(self.block, stmt.blocks))) if stmt.blocks else stmt)
-        for place, stmt in enumerate(out):
-            if isinstance(stmt, Assign) and _is_new(stmt) and self.memory.own(stmt.targets[0]) is stmt:
-                out[place + 1 :] = self._without_last(stmt.targets[0], out[place + 1 :])
+        for array, last in self._read_last(out).items():
+            out[last + 1 :] = _without_stores(tuple(out[last + 1 :]), array)
         return block if len(out) == len(block) and all(map(operator.is_, out, block)) else tuple(out)
 
     def _replaces(self, copied: Stmt, stmt: Stmt) -> bool:
@@ -113,20 +112,32 @@ class _Lasting:
                 )
         return False
 
-    def _without_last(self, array: Var, after: list[Stmt]) -> list[Stmt]:
-        """The statements after an allocation, without the stores that none of them reads."""
-        mentioned = [traversal.occurring(stmt).count(array) for stmt in after]
-        if sum(mentioned) != self.memory.uses[array]:
-            return after
-        stored = [
-            sum(each.array == array for each in traversal.statements((stmt,)) if isinstance(each, Store))
-            for stmt in after
-        ]
-        last = max((k for k, count in enumerate(mentioned) if count > stored[k]), default=len(after))
-        rest = tuple(stmt for stmt in after[last + 1 :])
-        if not any(stored[last + 1 :]):
-            return after
-        return [*after[: last + 1], *_without_stores(rest, array)]
+    def _read_last(self, block: list[Stmt]) -> dict[Var, int]:
+        """For arrays made in a block that stores into them after the last statement that reads them, its place.
+
+        The last places come first, so that statements can be left out behind one after the other.
+        """
+        made = {
+            stmt.targets[0]: place
+            for place, stmt in enumerate(block)
+            if isinstance(stmt, Assign) and _is_new(stmt) and self.memory.own(stmt.targets[0]) is stmt
+        }
+        mentioned: defaultdict[Var, Counter[int]] = defaultdict(Counter)
+        stored: defaultdict[Var, Counter[int]] = defaultdict(Counter)
+        for place, stmt in enumerate(block if made else ()):
+            for var in traversal.occurring(stmt):
+                if place > made.get(var, place):
+                    mentioned[var][place] += 1
+            for each in traversal.statements((stmt,)):
+                if isinstance(each, Store) and each.array in made:
+                    stored[each.array][place] += 1
+        found: dict[Var, int] = {}
+        for array in stored:
+            reads = [place for place, count in mentioned[array].items() if count > stored[array][place]]
+            everywhere = mentioned[array].total() == self.memory.uses[array]
+            if reads and everywhere and max(stored[array]) > max(reads):
+                found[array] = max(reads)
+        return dict(sorted(found.items(), key=lambda pair: -pair[1]))
 
 
 def _without_stores(block: Block, array: Var) -> Block:
