@@ -33,7 +33,7 @@ def take(a, indices, axis=None, *, mode="raise", out_bar):
 def indices_in_range(a, indices, axis, mode):
     """The indices that `np.take` uses for out-of-range and negative ones, depending on `mode`."""
     one_of("mode", mode, ("raise", "wrap", "clip", 2, 1, 0))
-    if is_bool(np.result_type(indices)):  # positions, not a mask
+    if is_bool(np.result_type(np.asarray(indices))):  # positions, not a mask
         indices = np.astype(indices, np.int64)
     if mode == "raise" or mode == 2:
         return indices
