@@ -69,9 +69,8 @@ def misfit_value_and_grad(
     if times_n0 < 1:
         raise IndexError("index is out of bounds")
     air[0] = p_start
-    state = np.empty(2)
-    state[0] = p_start
-    state[1] = 0.0
+    state_at_0 = p_start
+    state_at_1 = 0.0
     t_2 = max(times.size - 1, 0)
     air_1_tape = np.empty(t_2)
     t_3 = t_2
@@ -116,16 +115,16 @@ def misfit_value_and_grad(
     for i in range(times.size - 1):
         t = times[i]
         h = times[i + 1] - t
-        air_1 = state[0]
+        air_1 = state_at_0
         air_1_tape[i] = air_1
-        store = state[1]
+        store = state_at_1
         store_tape[i] = store
         uptake = p_uptake * (air_1 - 280.0) - p_release * store
         season = 0.0
         k1_at_1 = uptake
         total_value_3 = t + h / 2
         t_16 = h / 2
-        total_value_4_at_1 = state[1] + t_16 * k1_at_1
+        total_value_4_at_1 = state_at_1 + t_16 * k1_at_1
         emitted_at_1 = emitted[i, 1]
         store_1 = total_value_4_at_1
         season_2 = 0.0
@@ -148,13 +147,13 @@ def misfit_value_and_grad(
         season_1 = season * (1.0 + p_enrichment * (air_1 / 280.0 - 1.0))
         t_15 = emitted[i, 0] / 2.124 - uptake + season_1
         k1_at_0 = t_15
-        total_value_4_at_0 = state[0] + t_16 * k1_at_0
+        total_value_4_at_0 = state_at_0 + t_16 * k1_at_0
         air_2 = total_value_4_at_0
         air_2_tape[i] = air_2
         store_1_tape[i] = store_1
         uptake_1 = p_uptake * (air_2 - 280.0) - p_release * store_1
         k2_at_1 = uptake_1
-        total_value_9_at_1 = state[1] + t_18 * k2_at_1
+        total_value_9_at_1 = state_at_1 + t_18 * k2_at_1
         store_2 = total_value_9_at_1
         for k_1 in range(2):
             angle_1 = 2.0 * np.pi * (k_1 + 1) * total_value_3
@@ -169,13 +168,13 @@ def misfit_value_and_grad(
         season_3 = season_2 * (1.0 + p_enrichment * (air_2 / 280.0 - 1.0))
         t_17 = emitted_at_1 / 2.124 - uptake_1 + season_3
         k2_at_0 = t_17
-        total_value_9_at_0 = state[0] + t_18 * k2_at_0
+        total_value_9_at_0 = state_at_0 + t_18 * k2_at_0
         air_3 = total_value_9_at_0
         air_3_tape[i] = air_3
         store_2_tape[i] = store_2
         uptake_2 = p_uptake * (air_3 - 280.0) - p_release * store_2
         k3_at_1 = uptake_2
-        total_value_13_at_1 = state[1] + h * k3_at_1
+        total_value_13_at_1 = state_at_1 + h * k3_at_1
         store_3 = total_value_13_at_1
         for k_2 in range(2):
             angle_2 = 2.0 * np.pi * (k_2 + 1) * total_value_8
@@ -190,12 +189,13 @@ def misfit_value_and_grad(
         season_5 = season_4 * (1.0 + p_enrichment * (air_3 / 280.0 - 1.0))
         t_19 = emitted_at_1 / 2.124 - uptake_2 + season_5
         k3_at_0 = t_19
-        total_value_13_at_0 = state[0] + h * k3_at_0
+        total_value_13_at_0 = state_at_0 + h * k3_at_0
         air_4 = total_value_13_at_0
         air_4_tape[i] = air_4
         store_3_tape[i] = store_3
         uptake_3 = p_uptake * (air_4 - 280.0) - p_release * store_3
         k4_at_1 = uptake_3
+        state_at_1 += t_21 * (k1_at_1 + 2 * k2_at_1 + 2 * k3_at_1 + k4_at_1)
         for k_3 in range(2):
             angle_3 = 2.0 * np.pi * (k_3 + 1) * t_plus_h
             if math.isinf(angle_3):
@@ -209,9 +209,8 @@ def misfit_value_and_grad(
         season_7 = season_6 * (1.0 + p_enrichment * (air_4 / 280.0 - 1.0))
         t_20 = emitted[i, 2] / 2.124 - uptake_3 + season_7
         k4_at_0 = t_20
-        state[0] += t_21 * (k1_at_0 + 2 * k2_at_0 + 2 * k3_at_0 + k4_at_0)
-        state[1] += t_21 * (k1_at_1 + 2 * k2_at_1 + 2 * k3_at_1 + k4_at_1)
-        air[i + 1] = state[0]
+        state_at_0 += t_21 * (k1_at_0 + 2 * k2_at_0 + 2 * k3_at_0 + k4_at_0)
+        air[i + 1] = state_at_0
     total = 0.0
     count = 0
     if times_n0 > measured.shape[0]:
@@ -233,7 +232,8 @@ def misfit_value_and_grad(
             # total += (air[i] - measured[i]) ** 2
             air_bar[i_1] += 2 * (air[i_1] - measured[i_1]) * total_bar
     # total = 0.0
-    state_bar = np.zeros(2)
+    state_bar_at_0 = 0.0
+    state_bar_at_1 = 0.0
     p_uptake_bar = 0.0
     p_release_bar = 0.0
     p_season_bar = np.zeros(p_season.shape)
@@ -265,11 +265,11 @@ def misfit_value_and_grad(
         # air[i + 1] = state[0]
         air_new_bar = air_bar[i + 1]
         air_bar[i + 1] = 0.0
-        state_bar[0] += air_new_bar
+        state_bar_at_0 += air_new_bar
         # state += h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
         t_22 = h / 6
-        total_value_19_bar_at_0 = t_22 * state_bar[0]
-        total_value_19_bar_at_1 = t_22 * state_bar[1]
+        total_value_19_bar_at_0 = t_22 * state_bar_at_0
+        total_value_19_bar_at_1 = t_22 * state_bar_at_1
         # return np.array([emitted / GIGATONNES - uptake + season, uptake])
         t_23 = total_value_19_bar_at_0
         total_value_16_bar = t_23
@@ -286,6 +286,8 @@ def misfit_value_and_grad(
             0.0035714285714285713 * (p_enrichment * product_29_bar)
             + p_uptake * uptake_3_bar
         )
+        state_bar_at_0 += total_value_13_bar_at_0
+        state_bar_at_1 += total_value_13_bar_at_1
         k3_bar_at_0 = 2 * total_value_19_bar_at_0 + h * total_value_13_bar_at_0
         k3_bar_at_1 = 2 * total_value_19_bar_at_1 + h * total_value_13_bar_at_1
         t_25 = k3_bar_at_0
@@ -302,6 +304,8 @@ def misfit_value_and_grad(
             0.0035714285714285713 * (p_enrichment * product_22_bar)
             + p_uptake * uptake_2_bar
         )
+        state_bar_at_0 += total_value_9_bar_at_0
+        state_bar_at_1 += total_value_9_bar_at_1
         k2_bar_at_0 = 2 * total_value_19_bar_at_0 + h_scaled_1 * total_value_9_bar_at_0
         k2_bar_at_1 = 2 * total_value_19_bar_at_1 + h_scaled_1 * total_value_9_bar_at_1
         t_27 = k2_bar_at_0
@@ -318,6 +322,8 @@ def misfit_value_and_grad(
             0.0035714285714285713 * (p_enrichment * product_14_bar)
             + p_uptake * uptake_1_bar
         )
+        state_bar_at_0 += total_value_4_bar_at_0
+        state_bar_at_1 += total_value_4_bar_at_1
         k1_bar_at_0 = total_value_19_bar_at_0 + h_scaled_1 * total_value_4_bar_at_0
         k1_bar_at_1 = total_value_19_bar_at_1 + h_scaled_1 * total_value_4_bar_at_1
         t_29 = k1_bar_at_0
@@ -327,6 +333,11 @@ def misfit_value_and_grad(
         t_30 = k1_bar_at_1
         uptake_bar = t_30 - total_value_2_bar
         product_1_bar = -uptake_bar
+        state_bar_at_1 += p_release * product_1_bar
+        state_bar_at_0 += (
+            0.0035714285714285713 * (p_enrichment * product_6_bar)
+            + p_uptake * uptake_bar
+        )
         p_uptake_bar += (
             air_shifted_3 * uptake_3_bar
             + air_shifted_2 * uptake_2_bar
@@ -365,23 +376,8 @@ def misfit_value_and_grad(
             #     math.sin(angle)
             p_season_bar[k_3, 1] += sin_angle_tape[i, k_3] * season_bar
             p_season_bar[k_3, 0] += cos_angle_tape[i, k_3] * season_bar
-        # k4 = rate(t + h, state + h * k3, emitted[i, 2], p)
-        state_bar[0] += total_value_13_bar_at_0
-        state_bar[1] += total_value_13_bar_at_1
-        # k3 = rate(t + h / 2, state + h / 2 * k2, emitted[i, 1], p)
-        state_bar[0] += total_value_9_bar_at_0
-        state_bar[1] += total_value_9_bar_at_1
-        # k2 = rate(t + h / 2, state + h / 2 * k1, emitted[i, 1], p)
-        state_bar[0] += total_value_4_bar_at_0
-        state_bar[1] += total_value_4_bar_at_1
-        # air, store = state
-        state_bar[1] += p_release * product_1_bar
-        state_bar[0] += (
-            0.0035714285714285713 * (p_enrichment * product_6_bar)
-            + p_uptake * uptake_bar
-        )
     # air[0] = p["start"]
-    t_31 = state_bar[0]
+    t_31 = state_bar_at_0
     p_start_bar = t_31 + air_bar[0]
     return (
         result,

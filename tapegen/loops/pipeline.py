@@ -104,9 +104,9 @@ PASSES: tuple[Pass[Function], ...] = (
     Pass("contract_arrays", contract_arrays, "arrays whose zeros are written in the iterations that access them"),
     Pass("interchange_imperfect_nests", interchange_imperfect_nests, "inner loops along rows instead of columns"),
     Pass("split_index_sets", split_index_sets, "loops without tests of their counters, between their first and last"),
-    Pass("specialize_short_axes", specialize_short_axes, "loops over coordinates unroll", True, ("short_axes",)),
     Pass("outline_loops", outline_loops, "loops that threads run, as functions of a chunk", True, ("verdicts",)),
     *FINISHING,
+    Pass("specialize_short_axes", specialize_short_axes, "loops over coordinates unroll", False, ("short_axes",)),
 )
 """The passes in order.
 

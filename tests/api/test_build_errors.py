@@ -13,6 +13,7 @@ from tapegen.backend.numba.compiler import GeneratedCodeCompiler
 from tapegen.loops import pipeline
 from tapegen.pipeline import compile
 from tapegen.pipeline.artifacts import generated_text
+from tapegen.pipeline.passes import assembly, tangents
 
 CALLS = {
     "value": lambda f, x: f(x),
@@ -32,10 +33,15 @@ def fails(*args: Any, **kwargs: Any) -> Any:
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-@pytest.mark.parametrize("where", [(generated_text, "emit"), (compile, "clean_up")], ids=["emit", "clean_up"])
-def test_internal_errors_surface_as_what_they_are(call: Any, where: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "where",
+    [[(generated_text, "emit")], [(module, "clean_up") for module in (compile, assembly, tangents)]],
+    ids=["emit", "clean_up"],
+)
+def test_internal_errors_surface_as_what_they_are(call: Any, where: list, monkeypatch: pytest.MonkeyPatch) -> None:
     f = tg.differentiable(backend="python" if call is not CALLS["value"] else "auto")(scaled)
-    monkeypatch.setattr(*where, fails)
+    for module, name in where:
+        monkeypatch.setattr(module, name, fails)
     x = np.ones(3)
     with pytest.raises(KeyError, match="of tapegen itself"):
         call(f, x)

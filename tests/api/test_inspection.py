@@ -75,7 +75,7 @@ def stages(tmp_path: Any) -> Any:
 def specialization(monkeypatch: pytest.MonkeyPatch, function: Function, refusal: str = "") -> Any:
     """A stand-in for the specialization, whose programs are printed as they are."""
 
-    def compiled_text(_: Any, program: Function) -> PythonSource:
+    def compiled_text(_: Any, program: Function, **_options: Any) -> PythonSource:
         if refusal:
             raise NotDifferentiable(refusal)
         return emit(program, decorator="njit")
@@ -84,7 +84,7 @@ def specialization(monkeypatch: pytest.MonkeyPatch, function: Function, refusal:
     monkeypatch.setattr(inspection, "compiled_text", compiled_text)
     monkeypatch.setattr(inspection, "stage_text", lambda _, stages, stage: f"{stages.joint.name} after {stage}")
     monkeypatch.setattr(inspection, "verdicts", lambda _, program: [])
-    return SimpleNamespace(primal=function, pushed=function)
+    return SimpleNamespace(primal=function, pushed=function, short_axes=())
 
 
 def test_sizes_follow_from_the_arguments(tmp_path: Any) -> None:

@@ -1,8 +1,8 @@
 """Specialization: short axes of parameters have the sizes of the first call, which the program tests when it begins.
 
 Legal where other code runs in place of a program that raises `OTHER_SIZE`.  It pays because LLVM unrolls loops over a
-known number of coordinates, and then takes vector instructions along the loop around them.  It comes after fusion,
-which takes loops over one size for the same, known or not.
+known number of coordinates, and then takes vector instructions along the loop around them.  It comes last: results
+must not depend on whether sizes are known, and passes choose by them which functions take vector instructions.
 
 Before::
 
