@@ -10,7 +10,9 @@ import pytest
 
 import tapegen as tg
 from tapegen.backend.numba.build import build_python
+from tapegen.backend.printer.module import emit
 from tapegen.ir import traversal
+from tapegen.ir.nodes import Store
 from tapegen.loops.vectorize.short_loops import unroll_short_loops
 from tapegen.pipeline.artifacts.generated_text import compiled_text
 from tests.nests_reader import assert_same, read
@@ -152,6 +154,30 @@ def f(x, n):
 
 def test_counters_that_the_body_changes() -> None:
     assert_same(COUNTER_CHANGES, (R.normal(size=6), 3), (R.normal(size=4), 0))
+
+
+STAYS_ZERO = """
+def f(x, n):
+    s = 0.0
+    for i in range(x.shape[0]):
+        a = np.zeros(2)
+        if x[i] > 0.5:
+            break
+        a[0] = x[i]
+        a[1] = 2.0*x[i]
+        for k in range(2):
+            s = s + a[k]
+    return s + a[0]
+"""
+
+
+def test_elements_that_a_break_leaves_at_zero() -> None:
+    args = (np.array([0.1, 0.2, 0.9]), 0)
+    program = read(STAYS_ZERO, args)
+    changed = unroll_short_loops(program)
+    assert not any(isinstance(stmt, Store) for stmt in traversal.statements(changed.body))
+    results = [build_python(emit(each))(*args) for each in (program, changed)]
+    assert results[0] == results[1] == pytest.approx(0.9)
 
 
 def test_long_programs_are_not_multiplied() -> None:

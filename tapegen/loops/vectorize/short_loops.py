@@ -62,7 +62,7 @@ from tapegen.ir.nodes import (
     While,
 )
 from tapegen.ir.types import BOOL, Array, Scalar
-from tapegen.loops.analysis.block_queries import names_in, read_after_loops
+from tapegen.loops.analysis.block_queries import leaves, names_in, read_after_loops
 from tapegen.loops.analysis.symbolic_bounds import dim
 from tapegen.loops.legalize.precision import dtype_of, stored
 
@@ -450,6 +450,8 @@ def _stored_first(array: Var, after: Block) -> set[Place]:
             if isinstance(each, Store) and each.array is array:
                 plain = each is stmt and not each.accumulate and _place(each.index) not in others
                 (found if plain else others).add(_place(each.index))
+        if leaves((stmt,)):
+            break  # what follows may not run
     return found
 
 
