@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -101,6 +102,18 @@ def test_compiled(program: Callable) -> None:
     check_grads(program, X, V, backend="numba")
 
 
+def test_reductions_that_numpy_may_not_fold() -> None:
+    """Vectorized loops of NumPy skip elements on some processors: what they compute has no derivative."""
+    program = value_of("np.power.reduce(x * x, axis=0)")
+    rows = X * X
+    if np.allclose(np.power.reduce(np.linspace(0.7, 1.2, 9)), functools.reduce(np.power, np.linspace(0.7, 1.2, 9))):
+        np.testing.assert_allclose(np.power.reduce(rows, axis=0), functools.reduce(np.power, rows))
+        check_grads(program, X, V, modes=("forward", "reverse"), order=2, backend="python")
+    else:
+        with pytest.raises(TapegenError, match="skips elements"):
+            differentiable(program, backend="python").vjp(X.copy(), V.copy())
+
+
 @pytest.mark.parametrize(
     ("expression", "reason"),
     [
@@ -113,6 +126,9 @@ def test_compiled(program: Callable) -> None:
         ("x.resize(3, 2)", "in place"),
         ("np.modf.at(x, [0])", "no derivative rule"),
         ("np.hypot.reduce(x, initial=0.5)", "no derivative rule with these keywords"),
+        ("np.ones_like(x, shape=(2, 3), device='gpu')", "no rule with these keywords"),
+        ("np.ones_like(x, shape=(2, 3), order='Z')", "no rule with these keywords"),
+        ("np.sin(x, order='A')", "np.sin has no derivative rule with 'order='"),
     ],
 )
 def test_refused_by_name(expression: str, reason: str) -> None:

@@ -173,9 +173,11 @@ def _of_another_shape(like: Any, plain: Any) -> None:
             return call_library(cx, like, args, kwargs, hint)
         names = ("a", "fill_value", "dtype", "order") if like is np.full_like else ("a", "dtype", "order")
         named = dict(zip((*names, "subok"), args, strict=False)) | kwargs
-        named = {name: value for name, value in named.items() if name not in ("subok", "device")}
-        if not named.keys() <= {*names}:
-            reason = f"'shape=' of np.{like.__name__} has no rule with other keywords."
+        named.pop("subok", None)  # an array of the base class either way
+        others = {"device": (None, "cpu"), "order": (None, "C", "F", "A", "K")}
+        understood = all(known_value(named[name]) in values for name, values in others.items() if name in named)
+        if not understood or not named.keys() <= {*names, "device"}:
+            reason = f"'shape=' of np.{like.__name__} has no rule with these keywords."
             raise cx.refusal(NotDifferentiable, reason, f"Use np.{plain.__name__}.")
         array = named["a"] if type_of(named["a"]) is not None else emit_call(cx, np.array, (named["a"],))
         dtype = named.get("dtype", StaticValue(None))
