@@ -27,6 +27,7 @@ from tapegen.errors import BadArgument, TapegenError
 from tapegen.ir.nodes import Function
 from tapegen.ir.passes import deep, run_passes, without_passes
 from tapegen.ir.printer import function_text
+from tapegen.loops.legalize.short_axes import ShortAxes
 from tapegen.loops.pipeline import PASSES, lower_to_loops
 from tapegen.pipeline.artifacts.program import Program
 from tests.test_programs import ACCEPTED
@@ -50,11 +51,12 @@ def _text(function: Function) -> str:
     return "\n".join(line for line in function_text(function).splitlines() if not line.lstrip().startswith("#"))
 
 
-def firing(function: Function) -> set[str]:
+def firing(function: Function, short_axes: ShortAxes) -> set[str]:
     """The passes without which the compiled text of a derivative is another one."""
+    options = _OPTIONS | {"short_axes": short_axes}
     programs: dict[str, Function] = {"": function}
     with deep():
-        final = _text(lower_to_loops(function, watch=programs.__setitem__))
+        final = _text(lower_to_loops(function, watch=programs.__setitem__, **options))
         inputs = list(programs.values())
         texts = [_text(each) for each in inputs]
         found: set[str] = set()
@@ -62,7 +64,7 @@ def firing(function: Function) -> set[str]:
             if not each.optimization or texts[k] == texts[k + 1] or each.name in found:
                 continue
             with without_passes(frozenset({each.name})):
-                without = run_passes(PASSES[k:], inputs[k], **_OPTIONS)
+                without = run_passes(PASSES[k:], inputs[k], **options)
             if _text(without) != final:
                 found.add(each.name)
     return found
@@ -73,7 +75,7 @@ def fires_on(program: Program) -> set[str]:
     found: set[str] = set()
     for derive in (_joint, lambda program: program.pushed):
         try:
-            found |= firing(derive(program))
+            found |= firing(derive(program), program.short_axes)
         except TapegenError:  # it has no derivative, or no compiled form
             continue
     return found

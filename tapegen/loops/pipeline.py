@@ -106,7 +106,7 @@ PASSES: tuple[Pass[Function], ...] = (
     Pass("split_index_sets", split_index_sets, "loops without tests of their counters, between their first and last"),
     Pass("outline_loops", outline_loops, "loops that threads run, as functions of a chunk", True, ("verdicts",)),
     *FINISHING,
-    Pass("specialize_short_axes", specialize_short_axes, "loops over coordinates unroll", False, ("short_axes",)),
+    Pass("specialize_short_axes", specialize_short_axes, "loops over coordinates unroll", True, ("short_axes",)),
 )
 """The passes in order.
 
