@@ -104,26 +104,26 @@ RECURSION = 20_000
 YOUNG = 200_000
 """Allocations inside the passes before the collector runs."""
 
-AGED = 1_000_000
-"""Objects of passes that become old before all garbage is collected: at least so many, and a quarter of all objects."""
+PROMOTED = 1_000_000
+"""Objects of passes that are promoted before all garbage is collected: at least so many, and a quarter of all."""
 
 
-class _Old:
-    """Objects that have become old without a collection: Python does not count them, and would never collect them."""
+class _Promotions:
+    """Objects that joined the oldest generation without a collection: Python does not count them for the next one."""
 
     def __init__(self) -> None:
         self.count = 0
         self.most = 0
 
     def note(self, count: int) -> None:
-        """Note that objects have become old; collect garbage where they are many."""
+        """Note that objects have been promoted; collect garbage where they are many."""
         self.count += count
-        if self.count > max(self.most, AGED):
+        if self.count > max(self.most, PROMOTED):
             gc.collect()
             self.count, self.most = 0, len(gc.get_objects()) // 4
 
 
-_old = _Old()
+_promotions = _Promotions()
 
 
 @contextmanager
@@ -140,6 +140,6 @@ def deep() -> Iterator[None]:
             gc.freeze()  # with unfreeze: new objects become old without the collection that a lower threshold starts
             gc.unfreeze()
             if young and gc.isenabled():
-                _old.note(made)
+                _promotions.note(made)
         gc.set_threshold(young, *older)
         sys.setrecursionlimit(limit)

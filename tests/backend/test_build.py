@@ -210,14 +210,14 @@ def test_garbage_of_derivatives_is_collected(monkeypatch: pytest.MonkeyPatch) ->
         def __init__(self) -> None:
             self.itself = self
 
-    monkeypatch.setattr(passes, "AGED", 10_000)
-    monkeypatch.setattr(passes, "_old", passes._Old())
+    monkeypatch.setattr(passes, "PROMOTED", 10_000)
+    monkeypatch.setattr(passes, "_promotions", passes._Promotions())
     alive = weakref.WeakSet[Cycle]()
     for _ in range(30):
         with deep():
             for _ in range(1000):
                 alive.add(Cycle())
-    assert passes._old.most > 0
+    assert passes._promotions.most > 0
     assert len(alive) < 29_000
 
 

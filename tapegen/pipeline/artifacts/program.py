@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tapegen.pipeline.passes.derivation import Stages
 
 _SHORT = 4
+"""Elements of an axis that is assumed to keep its size."""
 
 # Passes are imported where they run: a program whose derivatives are on disk needs none of them.
 
