@@ -260,13 +260,13 @@ def checkpoint_loops(derivation: Derivation) -> Derivation:
             x_1_1 = ops.pop(x_1_checkpoints)
             free = free + 1
             following = start
-            for again in range(start, segment + 1, 1):
-                if (again == following) and (again < segment):
-                    following = again + ops.checkpoint_distance((segment - again) + 1, free)
-                    ops.append(starts, again)
+            for current in range(start, segment + 1, 1):
+                if (current == following) and (current < segment):
+                    following = current + ops.checkpoint_distance((segment - current) + 1, free)
+                    ops.append(starts, current)
                     ops.append(x_1_checkpoints, x_1_1)
                     free = free - 1
-                first = again * interval
+                first = current * interval
                 until_1 = min(first + interval, n)
                 for i_1 in range(first, until_1, 1):
                     n_x_1 = n * x_1_1

@@ -12,8 +12,8 @@ now recording, and reverses those of the segment.
         u = u_tape[t]                         for t in ...: u = step(u)
         ...                          ->   for segment in range(segments - 1, -1, -1):
                                               u_1 = u_checkpoints.pop()
-                                              for again in range(starts.pop(), segment + 1):
-                                                  if again == following and again < segment: (as above)
+                                              for current in range(starts.pop(), segment + 1):
+                                                  if current == following and current < segment: (as above)
                                                   for t in ...: u_tape[t - first] = u_1; u_1 = step(u_1)
                                               for t in ...: u = u_tape[t - first]; ...
 
@@ -232,17 +232,17 @@ class Checkpointer:
     def _reversed(self, recording: Stmt, undo: For, trips: Var | None, state: State, segments: Var) -> Block:
         """The segments from the last to the first: run from the last checkpoint, recording, and reversed."""
         cut, sweeps = self.cut, self.sweeps
-        segment, again = self.segment, Var(self.names.fresh("again"), INT)
+        segment, current = self.segment, Var(self.names.fresh("current"), INT)
         low = builders.int_add(cut.first, Const(-1))
         own = {self.following, self.free, cut.first, *self.tapes, *self.lists.values()}
         if trips is None:
             assert isinstance(cut.loop, For) and isinstance(recording, For)
             assert isinstance(undo.step, Const) and isinstance(undo.step.value, int)
-            ranges, _ = self._ranges(cut.loop, again)
+            ranges, _ = self._ranges(cut.loop, current)
             until = ranges[1].targets[0]
             own.add(until)
             limits: Block = (*ranges, replace(recording, start=cut.first, stop=until))
-            ends: Block = traversal.substitute_block(ranges, {again: segment})
+            ends: Block = traversal.substitute_block(ranges, {current: segment})
             low = builders.int_add(cut.first, Const(-1 if undo.step.value < 0 else 1))
             last = self._last(cut.first, until, -undo.step.value)
         else:
@@ -250,15 +250,15 @@ class Checkpointer:
             limits = (Assign((cut.first,), trips), *counted)
             ends = (Assign((cut.first,), Call(operator.mul, (segment, cut.interval), (), INT)),)
             last = builders.int_add(trips, Const(-1))
-        saved = self._checkpoint(again, builders.int_add(_minus(segment, again), Const(1)), state)
+        saved = self._checkpoint(current, builders.int_add(_minus(segment, current), Const(1)), state)
         made = traversal.assigned_in(*limits) | set(state.values) | {stmt.targets[0] for stmt in state.views}
         renamed = {var: Var(self.names.fresh(var.name), var.type) for var in sorted(made - own, key=lambda v: v.name)}
         mapping = {**state.kept, **renamed}
         emptied, created = _split(cut.create)
-        is_later = Call(operator.lt, (again, segment), (), BOOL)
-        is_saved = Call(intrinsics.and_, (_equal(again, self.following), is_later), (), BOOL)
+        is_later = Call(operator.lt, (current, segment), (), BOOL)
+        is_saved = Call(intrinsics.and_, (_equal(current, self.following), is_later), (), BOOL)
         runs = For(
-            again,
+            current,
             self.start,
             builders.int_add(segment, Const(1)),
             Const(1),
